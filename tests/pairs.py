@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rerank.data.symbols import SymbolTable
-from rerank.data.trees import Trees, unchanged
+from rerank.data.trees import Trees, no_changes
 from rerank.readers.base import Lists, Problem, Reader, SkipCount, filter_usable
 from rerank.readers.lists import one_by_one
 from rerank.readers.texts.text_files import complete, count_list, lists_of_texts
@@ -25,7 +25,7 @@ def read_pairs(
     count: SkipCount | None = None, *, normalize: bool = False,
 ) -> Iterator[tuple[Lists, Trees, Trees]]:  # fmt: skip
     def take(nbest: Lists, count: SkipCount) -> tuple[Lists, Trees, Trees] | None:
-        changed = unchanged() if normalize else None
+        changed = no_changes() if normalize else None
         try:
             pair = parse_pair(nbest, symbols, changed)
         except Problem as problem:

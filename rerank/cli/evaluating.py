@@ -250,7 +250,7 @@ def _evaluate_trees(
     measure: "Parseval", systems: list[str], reference: str, sentences: bool, normalize: bool
 ) -> "Rows":
     """Show the scores of files of trees; returns their statistics."""
-    from rerank.data.trees import changes, unchanged
+    from rerank.data.trees import changes, no_changes
     from rerank.metrics.evaluation import evaluate as evaluate_trees
     from rerank.readers.detection import Account, account_entry, log_account
     from rerank.readers.trees.treebank import gold_sentences, read_sentences, treebank_files
@@ -259,7 +259,7 @@ def _evaluate_trees(
 
     results, lines = [], []
     for path in systems:
-        counter = unchanged() if normalize else None
+        counter = no_changes() if normalize else None
         sides = gold_sentences(treebank_files(reference)), read_sentences(path)
         gold_path, test_path = stream_name(reference), stream_name(path)
         results.append(evaluate_trees(*sides, measure, gold_path=gold_path, test_path=test_path, changed=counter))

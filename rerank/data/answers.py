@@ -30,9 +30,9 @@ import regex  # type: ignore[import-untyped] # unlike re, it can be told when to
 from rerank.base.errors import RecipeError
 from rerank.storage.documents import as_json
 
-LONGEST = 300  # characters of an answer that is looked into; a longer one is a number or a text
-PLAIN = 30  # digits before or behind the point, from which on a number is written with an exponent
-EXACT = Context(prec=MAX_PREC)
+MAX_ANSWER = 300  # characters of an answer that is looked into; a longer one is a number or a text
+PLAIN_DIGITS = 30  # digits before or behind the point, from which on a number is written with an exponent
+EXACT_CONTEXT = Context(prec=MAX_PREC)
 
 NUMBER = regex.compile(
     r"(?:(?<![\w.)])[-+−](?:\\?[$€£¥])?)?(?<![\w.])(?!0[xX][\da-fA-F])"
@@ -77,24 +77,24 @@ _RATIONAL = regex.compile(
     rf"([-+]?)\s*(?:(\d+)\s*(?=\\frac))?(?:\\frac\{{(-?{_DECIMAL})\}}\{{({_DECIMAL})\}}|"
     rf"({_DECIMAL}(?:[eE][-+]?\d{{1,3}})?)){_UNIT}"
 )
-_NAMED = regex.compile(
+_NAME = regex.compile(
     r"((?:\([a-z](?:\s*,\s*[a-z])+\)|[a-zA-Z](?:_?\w)?)(?:\(-?\w+(?:[,|]\s*-?\w+)*\))?)\s*"
     rf"(?:=|\\(?:in|approx){_END})\s*"
 )
 _PART = r"(?<part>(?:[^,()\[\]{}]|(?&group))*+)"
 _PARTS = regex.compile(rf"{_PART}(?:,{_PART})*+(?(DEFINE)(?<group>[(\[{{](?:[^()\[\]{{}}]|(?&group))*+[)\]}}]))")
-_BRACKETED = regex.compile(r"(\\?\{|[(\[])(.*?)(\\?\}|[)\]])")
+_BRACKETS = regex.compile(r"(\\?\{|[(\[])(.*?)(\\?\}|[)\]])")
 
 
 def plain(text: str) -> str:
     """The form of an answer: equal for answers that mean the same."""
     text = " ".join(text.split())
     if NUMBER.fullmatch(text) and ("," not in text or GROUPED.match(text)):
-        return _written(Decimal(text.translate(str.maketrans("−", "-", ",\\$€£¥"))))
-    return text if len(text) > LONGEST or '"' in text else _value(cleaned(text)) or text
+        return _write(Decimal(text.translate(str.maketrans("−", "-", ",\\$€£¥"))))
+    return text if len(text) > MAX_ANSWER or '"' in text else _value(clean(text)) or text
 
 
-def cleaned(text: str) -> str:
+def clean(text: str) -> str:
     """A text without commands that only change its looks, and with one command for those that mean the same."""
     text = text.translate(_SIGNS)
     for look, form in _LOOKS:
@@ -102,32 +102,32 @@ def cleaned(text: str) -> str:
     return text
 
 
-def parted(text: str) -> list[str]:
+def split_parts(text: str) -> list[str]:
     """The parts between commas that are in no brackets; none if brackets are not closed."""
     if regex.search(r",\s", text):  # by which others are told from those that group digits
         text = regex.sub(
             r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?!\d|,\d)", lambda number: number[0].replace(",", ""), text
         )
-    found = _PARTS.fullmatch(text)
-    return list(found.captures("part")) if found else []
+    match = _PARTS.fullmatch(text)
+    return list(match.captures("part")) if match else []
 
 
 def _value(text: str) -> str:
-    """The form of a text that is cleaned."""
+    """The form of a text that is ``clean``."""
     text = text.lstrip(" ,;:*`").rstrip(" .,;:*`")
     if number := _number(text):
         return number
-    if len(parts := parted(text)) > 1:
-        names = {named[1] for part in parts if (named := _NAMED.match(part.strip()))}
+    if len(parts := split_parts(text)) > 1:
+        names = {name[1] for part in parts if (name := _NAME.match(part.strip()))}
         items = list(map(_expression if len(names) > 1 else _value, parts))
         return ", ".join(items if WORD.search(text) else sorted(items))
-    if named := _NAMED.match(text):
-        return _value(text[named.end() :].rpartition("=")[2])
+    if name := _NAME.match(text):
+        return _value(text[name.end() :].rpartition("=")[2])
     if (exact := text.partition(r"\approx")[0]) not in ("", text):
         return _value(exact)
-    bracketed = _BRACKETED.fullmatch(text)
-    if bracketed and (items := list(map(_value, parted(bracketed[2])))):
-        opening, inside, closing = bracketed.groups()
+    brackets = _BRACKETS.fullmatch(text)
+    if brackets and (items := list(map(_value, split_parts(brackets[2])))):
+        opening, inside, closing = brackets.groups()
         if opening == "{" or (opening == "\\{" and len(items) > 1):
             return _value(inside)
         if len(items) > 1 or opening == "\\{":
@@ -139,9 +139,9 @@ def _value(text: str) -> str:
 
 def _number(text: str) -> str:
     """The form of a number; empty for what is none."""
-    if (found := _RATIONAL.fullmatch(text)) is None:
+    if (match := _RATIONAL.fullmatch(text)) is None:
         return ""
-    sign, whole, over, under, number = found.groups()
+    sign, whole, over, under, number = match.groups()
     value = Fraction((over or number).replace(",", ""))
     if under:
         divisor = Fraction(under.replace(",", ""))
@@ -149,14 +149,14 @@ def _number(text: str) -> str:
             return ""
         value = int(whole or 0) + value / divisor
     value = -value if sign == "-" else value
-    places = value.denominator.bit_length()  # more than it has where these come to an end
-    digits, rest = divmod(value.numerator * 10**places, value.denominator)
-    return str(value) if rest else _written(Decimal(digits).scaleb(-places, EXACT))
+    decimals = value.denominator.bit_length()  # more than it has where these come to an end
+    digits, rest = divmod(value.numerator * 10**decimals, value.denominator)
+    return str(value) if rest else _write(Decimal(digits).scaleb(-decimals, EXACT_CONTEXT))
 
 
-def _written(number: Decimal) -> str:
-    number = EXACT.normalize(number)
-    return "0" if not number else f"{number:f}" if abs(number.adjusted()) < PLAIN else str(number)
+def _write(number: Decimal) -> str:
+    number = EXACT_CONTEXT.normalize(number)
+    return "0" if not number else f"{number:f}" if abs(number.adjusted()) < PLAIN_DIGITS else str(number)
 
 
 def _expression(text: str) -> str:
@@ -166,12 +166,12 @@ def _expression(text: str) -> str:
     return str(regex.sub(r"^\\frac\{-", r"-\\frac{", text.casefold() if WORD.search(text) else text))
 
 
-SECONDS = 1.0  # that a pattern may take with a text
-LONGEST_PATTERN = 100_000  # characters, with repeated groups written out, as compiling does: each takes some 600 bytes
-TRIES = 100  # brackets in a text that begin no JSON object, before it is taken to have none
+PATTERN_SECONDS = 1.0  # that a pattern may take with a text
+MAX_PATTERN = 100_000  # characters, with repeated groups written out, as compiling does: each takes some 600 bytes
+MAX_TRIES = 100  # brackets in a text that begin no JSON object, before it is taken to have none
 MATH, MATH_SECONDS = "math-verify", 2  # that it may take to read an expression, and to simplify it
-AROUND = 200  # characters on either side of a number among which the formula is that it is part of
-REACH = "E"  # the last letter that may be an answer, unless a right one is behind it
+WINDOW = 200  # characters on either side of a number among which the formula is that it is part of
+LAST_LETTER = "E"  # the last letter that may be an answer, unless a right one is behind it
 EDGES = " .,;:!?*/='`\"“”#|_~<>"  # of formulas
 OUTER = " .,;:!?…\"'`´“”„‘’«»*_()[]{}<>"
 
@@ -192,21 +192,21 @@ Finder = Callable[[str], str | None]
 
 
 def _last(pattern: Any, text: str) -> str | None:
-    found = None
-    for match in pattern.finditer(text, timeout=SECONDS):
-        found = next(filter(None, match.groups()), "") if pattern.groups else match[0]
-    return found
+    answer = None
+    for match in pattern.finditer(text, timeout=PATTERN_SECONDS):
+        answer = next(filter(None, match.groups()), "") if pattern.groups else match[0]
+    return answer
 
 
 def _last_number(text: str) -> str | None:
-    if (boxed := boxed_in(text)) is not None or (len(text) <= LONGEST and VALUE.fullmatch(plain(text))):
-        return text if boxed is None else boxed
+    if (box := find_box(text)) is not None or (len(text) <= MAX_ANSWER and VALUE.fullmatch(plain(text))):
+        return text if box is None else box
     text = regex.sub(r"(\\[a-zA-Z]+)(?=\d)", r"\1 ", regex.sub(NEWLINE, "\n", text))
     if not (numbers := list(NUMBER.finditer(text))):
         return None
     last, (start, end) = str(numbers[-1][0]), numbers[-1].span()
-    line = text[max(start - AROUND, 0) : start].rpartition("\n")[2] + text[start : end + AROUND].partition("\n")[0]
-    return _formula(cleaned(line)) or (last if "," not in last or GROUPED.match(last) else last.rpartition(",")[2])
+    line = text[max(start - WINDOW, 0) : start].rpartition("\n")[2] + text[start : end + WINDOW].partition("\n")[0]
+    return _formula(clean(line)) or (last if "," not in last or GROUPED.match(last) else last.rpartition(",")[2])
 
 
 def _formula(line: str) -> str:
@@ -218,57 +218,57 @@ def _formula(line: str) -> str:
     before, _, left = line[first:start].rpartition("=")
     left = f"{before}={left}" if VARIABLE.search(before) else left
     formula = (left + line[start:end] + line[end:last].partition("=")[0]).strip(EDGES).rstrip("\\.")
-    whole = len(formula) < AROUND and parted(formula)
+    whole = len(formula) < WINDOW and split_parts(formula)
     return formula if whole and (FORMULA.search(formula) or VALUE.fullmatch(plain(formula))) else ""
 
 
 def _letter(reach: str, text: str) -> str | None:
-    if (boxed := boxed_in(text)) is not None:
-        return letter_in(boxed) or boxed
+    if (box := find_box(text)) is not None:
+        return letter_in(box) or box
     return _last(regex.compile(rf"(?<![\w'’])[A-{reach}](?![\w'’]){NO_ARTICLE}"), text)
 
 
 def letter_in(text: str) -> str:
     """The letter that a box or a right answer is; empty if it is none."""
-    found = CHOICE.fullmatch(cleaned(text[:LONGEST]))
-    return str(found[1]) if found else ""
+    match = CHOICE.fullmatch(clean(text[:MAX_ANSWER]))
+    return str(match[1]) if match else ""
 
 
 def _text(text: str) -> str:
-    if (boxed := boxed_in(text)) is not None:
-        return boxed
+    if (box := find_box(text)) is not None:
+        return box
     text = text.casefold().strip()
     inner = text.strip(OUTER)
     return f".{inner}" if inner[:1].isdigit() and f".{inner}" in text else inner
 
 
-def boxed_in(text: str) -> str | None:
-    opened, last, found = list[int](), -1, None  # where open braces begin, -1 for one that is no box
+def find_box(text: str) -> str | None:
+    starts, last, box = list[int](), -1, None  # where open braces begin, -1 for one that is no box
     for match in BOX.finditer(text):
         if match[0] == "{" or match[0].startswith(("\\boxed", "\\fbox")):
-            opened.append(match.end() if len(match[0]) > 1 else -1)
-        elif match[0] == "}" and opened and (start := opened.pop()) > last:
-            last, found = start, text[start : match.start()]
-    return found
+            starts.append(match.end() if len(match[0]) > 1 else -1)
+        elif match[0] == "}" and starts and (start := starts.pop()) > last:
+            last, box = start, text[start : match.start()]
+    return box
 
 
 def _of_json(key: str, text: str) -> str | None:
     text = ESCAPES.sub(lambda escape: escape[0] if escape[1] else "\\\\", text)
     decoder = json.JSONDecoder(strict=False, parse_int=plain, parse_float=plain)
-    at, tries, found = text.find("{"), TRIES, None
+    at, tries, answer = text.find("{"), MAX_TRIES, None
     while at >= 0 and tries:
         try:
             item, at = decoder.raw_decode(text, at)
             if (value := item.get(key)) is not None:
-                written = as_json(value, sort_keys=True, ensure_ascii=False, allow_nan=True)
-                found = value if isinstance(value, str) else written
+                form = as_json(value, sort_keys=True, ensure_ascii=False, allow_nan=True)
+                answer = value if isinstance(value, str) else form
         except (ValueError, RecursionError):
             at, tries = at + 1, tries - 1
         at = text.find("{", at)
-    return found
+    return answer
 
 
-def _simplified(text: str) -> str | None:
+def _simplify(text: str) -> str | None:
     """By math-verify: an expression as sympy writes it, simplified unless that takes too long or cannot be stopped."""
     from math_verify import parse
     from math_verify.errors import TimeoutException
@@ -276,23 +276,23 @@ def _simplified(text: str) -> str | None:
     from sympy import Eq, nsimplify, simplify
 
     limit = MATH_SECONDS if threading.current_thread() is threading.main_thread() else None
-    if len(text) <= LONGEST and "$" not in text and not WORD.search(cleaned(text)):
+    if len(text) <= MAX_ANSWER and "$" not in text and not WORD.search(clean(text)):
         text = f"${text}$"  # a formula
-    found = parse(text, parsing_timeout=limit)
-    if not found or isinstance(found[0], str):
-        return found[0] if found else None
-    value = found[0].rhs if isinstance(found[0], Eq) and found[0].lhs.is_Symbol else found[0]
+    expressions = parse(text, parsing_timeout=limit)
+    if not expressions or isinstance(expressions[0], str):
+        return expressions[0] if expressions else None
+    value = expressions[0].rhs if isinstance(expressions[0], Eq) and expressions[0].lhs.is_Symbol else expressions[0]
     with suppress(Exception, TimeoutException):  # whatever sympy raises at what it cannot simplify
         value = timeout(limit)(lambda: simplify(nsimplify(value, rational=True)))() if limit else value
     return str(value) if str(value) not in ("nan", "zoo") else None
 
 
 _FINDERS: dict[str, Finder] = {
-    "boxed": boxed_in,
+    "boxed": find_box,
     "last-number": _last_number,
-    "letter": partial(_letter, REACH),
+    "letter": partial(_letter, LAST_LETTER),
     "text": _text,
-    MATH: _simplified,
+    MATH: _simplify,
 }
 
 
@@ -315,12 +315,12 @@ def finder(rule: str) -> Finder:
     if name == "json" and rest:
         return partial(_of_json, rest)
     if name != "regex" or not rest:
-        expected = f"expected {', '.join(_FINDERS)}, letter:J, json:KEY or regex:PATTERN"
-        raise RecipeError(f"found {rule!r}; {expected}", key="data.answer")
+        forms = f"expected {', '.join(_FINDERS)}, letter:J, json:KEY or regex:PATTERN"
+        raise RecipeError(f"found {rule!r}; {forms}", key="data.answer")
     times = prod(max(int(most or least), 1) for least, most in regex.findall(r"\)\{(\d{1,9}),?(\d{0,9})", rest))
-    if (length := times * len(rest)) > LONGEST_PATTERN:
-        expected = f"expected at most {LONGEST_PATTERN:,}"
-        raise RecipeError(f"found {rule!r}, {length:,} parts with groups repeated; {expected}", key="data.answer")
+    if (length := times * len(rest)) > MAX_PATTERN:
+        limit = f"expected at most {MAX_PATTERN:,}"
+        raise RecipeError(f"found {rule!r}, {length:,} parts with groups repeated; {limit}", key="data.answer")
     try:
         return partial(_last, regex.compile(rest))
     except regex.error as error:

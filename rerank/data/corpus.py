@@ -30,9 +30,9 @@ from rerank.storage.documents import as_json, read_object
 from rerank.storage.files import DAMAGE, ArrayFile, new_directory, read_array, scratch, seal, verify
 
 FORMAT_VERSION = 1
-FAINT = 1e-6  # in a free column: what is so much smaller is lost
+MIN_RELATIVE_SIZE = 1e-6  # in a free column: what is so much smaller is lost
 FLOAT32_MAX = float(np.finfo(np.float32).max)  # values are float32
-MOST_COLUMNS = 2**31 - 1  # columns are int32
+MAX_COLUMNS = 2**31 - 1  # columns are int32
 
 DTYPES = {
     "lists": np.int64, "rows": np.int64, "columns": np.int32, "values": np.float32, "base": np.float64,
@@ -122,20 +122,20 @@ class Corpus:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A corpus that was loaded, or a part of one, is sent to other processes by its path."""
-        made: tuple[Any, ...] | None = self.__dict__.get("_made")
-        if made is not None:
-            return made
+        call: tuple[Any, ...] | None = self.__dict__.get("_call")
+        if call is not None:
+            return call
         return partial(Corpus, trusted=True, **{each.name: getattr(self, each.name) for each in fields(self)}), ()
 
-    def _derived(self, new: "Corpus", *made: Any) -> "Corpus":
-        """``new``, which is ``made`` of this one."""
-        if "_made" in self.__dict__:
-            new.__dict__.update(_made=(made[0], (self, *made[1:])), _place=self.__dict__["_place"])
+    def _derived(self, new: "Corpus", *call: Any) -> "Corpus":
+        """``new``, which a ``call`` of one of its methods makes of this one."""
+        if "_call" in self.__dict__:
+            new.__dict__.update(_call=(call[0], (self, *call[1:])), _path=self.__dict__["_path"])
         return new
 
-    def _rows_of(self, *chosen: Any) -> dict[str, Any]:
-        """The rows of all arrays that belong to the chosen lists, candidates and nonzeros."""
-        return {name: getattr(self, name)[chosen[axis]] for name, axis in AXES.items()}
+    def _rows_of(self, *indices: Any) -> dict[str, Any]:
+        """The rows of all arrays for these lists, candidates and nonzeros."""
+        return {name: getattr(self, name)[indices[axis]] for name, axis in AXES.items()}
 
     def slice(self, first: int, last: int) -> "Corpus":
         """Lists first..last - 1; the nonzeros are views, not copies."""
@@ -166,25 +166,25 @@ class Corpus:
                 for name in DTYPES:
                     _advise(getattr(part, name), "MADV_DONTNEED")
 
-    def in_part(self, number: int, chosen: np.ndarray) -> np.ndarray:
+    def in_part(self, number: int, choices: np.ndarray) -> np.ndarray:
         """The choices of a part's lists, as its own candidates, given those of all lists (int64 [L], -1 for none)."""
         first, last = self.cuts[number : number + 2]
-        own, before = chosen[first:last], self.lists[first]
+        own, before = choices[first:last], self.lists[first]
         return np.where(own >= 0, own - before, -1) if before else own
 
     def take(self, indices: Sequence[int] | np.ndarray, about: dict[str, Any] | None = None) -> "Corpus":
         """The lists ``indices`` in that order, as a copy: of several mapped parts, to disk; about: the provenance."""
-        chosen = np.asarray(indices, dtype=np.int64)
+        lists = np.asarray(indices, dtype=np.int64)
         about = self.about if about is None else about
-        if "_place" in self.__dict__ and self.cuts.size > 2 and (np.diff(chosen) > 0).all():
-            ends = np.searchsorted(chosen, self.cuts)
-            new = self._copied(
-                replace(part.only(chosen[a:b] - first), about=about, trusted=True)
+        if "_path" in self.__dict__ and self.cuts.size > 2 and (np.diff(lists) > 0).all():
+            ends = np.searchsorted(lists, self.cuts)
+            new = self._copy(
+                replace(part.only(lists[a:b] - first), about=about, trusted=True)
                 for part, first, a, b in zip(self.parts(), self.cuts[:-1], ends[:-1], ends[1:], strict=True)
             )
         else:
-            new = replace(self.only(chosen), about=about, trusted=True)
-        return self._derived(new, Corpus.take, chosen, about)
+            new = replace(self.only(lists), about=about, trusted=True)
+        return self._derived(new, Corpus.take, lists, about)
 
     def only(self, lists: np.ndarray, candidates: np.ndarray | None = None) -> "Corpus":
         """The ``lists``, in memory, with all of their candidates or those that are in ``candidates`` (both int64, then
@@ -192,31 +192,31 @@ class Corpus:
         if candidates is None:
             sizes, candidates = np.diff(self.lists)[lists], ranges_of(self.lists, lists)
         else:
-            kept = np.searchsorted(candidates, self.lists)
-            sizes = kept[lists + 1] - kept[lists]
+            bounds = np.searchsorted(candidates, self.lists)
+            sizes = bounds[lists + 1] - bounds[lists]
         entries = ranges_of(self.rows, candidates)
         return replace(
             self, trusted=True, lists=offsets(sizes), rows=offsets(np.diff(self.rows)[candidates]), cuts=self.cuts[:0],
             **self._rows_of(lists, candidates, entries),
         )  # fmt: skip
 
-    def shared(self, share: float, seed: int) -> "Corpus":
+    def take_share(self, share: float, seed: int) -> "Corpus":
         """The share of the lists that ``share_of`` draws."""
         return self if share == 1 else self.take(share_of(self.list_count, share, seed))
 
     def keep_columns(self, keep: np.ndarray) -> "Corpus":
         """The same lists with only the columns where ``keep`` (bool [D]) holds; column numbers stay."""
-        if "_place" in self.__dict__ and self.cuts.size > 2:
-            new = self._copied(part.keep_columns(keep) for part in self.parts())
+        if "_path" in self.__dict__ and self.cuts.size > 2:
+            new = self._copy(part.keep_columns(keep) for part in self.parts())
         else:
             mask = keep[self.columns]
             columns, values = self.columns[mask], self.values[mask]
             new = replace(self, trusted=True, rows=offsets(mask)[self.rows], columns=columns, values=values)
         return self._derived(new, Corpus.keep_columns, keep)
 
-    def _copied(self, parts: Iterable["Corpus"]) -> "Corpus":
+    def _copy(self, parts: Iterable["Corpus"]) -> "Corpus":
         """``parts`` as a corpus that is mapped from files without names, next to those of this one."""
-        with scratch(self.__dict__["_place"]) as folder:  # what is mapped of it stays
+        with scratch(self.__dict__["_path"]) as folder:  # what is mapped of it stays
             save_joined(folder / "corpus", parts, synced=False)
             return Corpus.load(folder / "corpus", trusted=True)
 
@@ -239,7 +239,7 @@ class Corpus:
         """
         source = Path(directory).absolute()
         identity = None if trusted else _identity(source)
-        trusted |= identity in _checked
+        trusted |= identity in _identities
         try:
             if not trusted:
                 verify(source)
@@ -258,14 +258,16 @@ class Corpus:
             message = error.message if isinstance(error, DataError) else f"not a readable corpus: {error}"
             advice = "" if origin is None else f"; remove {origin} and run again"
             raise DataError(f"{message}{advice}", path=str(source)) from error
-        _checked.add(identity)
+        _identities.add(identity)
         if mmap:
-            corpus.__dict__.update(_made=(Corpus.load, (source, origin)), _place=source)
+            corpus.__dict__.update(_call=(Corpus.load, (source, origin)), _path=source)
         return corpus
 
 
 Identity = tuple[tuple[str, int, int, int], ...]
-_checked: set[Identity | None] = set()  # corpora that this process has checked; tasks of a worker often open the same
+_identities: set[Identity | None] = (
+    set()
+)  # corpora that this process has checked; tasks of a worker often open the same
 
 
 def _identity(directory: Path) -> Identity | None:
@@ -279,13 +281,13 @@ def _identity(directory: Path) -> Identity | None:
 
 def _advise(array: np.ndarray, advice: str) -> None:
     """Tell the system how the pages of a mapped array will be used; others stay as they are."""
-    mapped: Any = array
-    while isinstance(mapped, np.ndarray):
-        mapped = mapped.base
-    if isinstance(mapped, mmap.mmap) and array.size and hasattr(mmap, advice):
-        begin = array.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
+    buffer: Any = array
+    while isinstance(buffer, np.ndarray):
+        buffer = buffer.base
+    if isinstance(buffer, mmap.mmap) and array.size and hasattr(mmap, advice):
+        begin = array.ctypes.data - np.frombuffer(buffer, np.uint8).ctypes.data
         first = begin // mmap.PAGESIZE * mmap.PAGESIZE
-        mapped.madvise(getattr(mmap, advice), first, begin + array.nbytes - first)
+        buffer.madvise(getattr(mmap, advice), first, begin + array.nbytes - first)
 
 
 def concatenate(parts: Sequence[Corpus]) -> Corpus:
@@ -297,12 +299,12 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
         raise DataError(f"cannot join corpora with {sorted({p.width for p in parts})} columns; use one feature table")
     if len({(part.stats.shape[1], part.reference.shape[1]) for part in parts}) != 1:
         raise DataError("cannot join corpora with statistics of different metrics; use one metric")
-    joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in AXES}
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in AXES}
     lists = offsets(np.concatenate([np.diff(part.lists) for part in parts]))
     rows = offsets(np.concatenate([np.diff(part.rows) for part in parts]))
     first = parts[0]
     width, free, about = first.width, first.free, first.about
-    return Corpus(lists=lists, rows=rows, width=width, free=free, about=about, trusted=True, **joined)
+    return Corpus(lists=lists, rows=rows, width=width, free=free, about=about, trusted=True, **arrays)
 
 
 def save_joined(
@@ -355,7 +357,7 @@ def frozen(array: np.ndarray) -> np.ndarray:
 
 
 def share_of(size: int, share: float, seed: int) -> np.ndarray:
-    """int64, ascending: the places of ``share`` of ``size`` lists or examples, at least one.
+    """int64, ascending: the indices of ``share`` of ``size`` lists or examples, at least one.
 
     A larger share takes all lists that a smaller one with the same seed takes.
     """
@@ -369,9 +371,9 @@ def indices_of(first: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.repeat(first - starts[:-1], lengths) + np.arange(starts[-1])
 
 
-def ranges_of(starts: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """All indices of the ranges starts[i]..starts[i + 1] for i in ``chosen``, in order."""
-    return indices_of(starts[chosen], starts[chosen + 1] - starts[chosen])
+def ranges_of(starts: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """All indices of the ranges starts[i]..starts[i + 1] for i in ``indices``, in order."""
+    return indices_of(starts[indices], starts[indices + 1] - starts[indices])
 
 
 def _disorder(corpus: Corpus) -> str:
@@ -411,8 +413,8 @@ def add_squares(
                 j = columns[p]
                 if j >= free:
                     break
-                away = values[p] - total[j] / size
-                squares[j] += away * away
+                deviation = values[p] - total[j] / size
+                squares[j] += deviation * deviation
         for j in range(free):
             if size > present[j]:
                 mean = total[j] / size
@@ -428,33 +430,33 @@ def free_values(corpus: Corpus) -> np.ndarray:
 
 def dense_alone(lists: Corpus) -> Corpus:
     """The lists with their free columns alone, in memory."""
-    taken = [part.keep_columns(np.arange(part.width) < part.free) for part in lists.parts()]
-    return concatenate([replace(part, width=part.free, trusted=True) for part in taken])
+    dense = [part.keep_columns(np.arange(part.width) < part.free) for part in lists.parts()]
+    return concatenate([replace(part, width=part.free, trusted=True) for part in dense])
 
 
-def said_of(name: str, low: np.ndarray, high: np.ndarray, deviation: float = 0.0) -> list[str]:
+def remarks_on(name: str, low: np.ndarray, high: np.ndarray, deviation: float = 0.0) -> list[str]:
     """What is wrong with a column's numbers, given the least and the greatest in every list (float64 [L]).
 
     deviation: within these lists and others that are not among them.
     """
     spread, size = high - low, np.maximum(high, -low)
-    if not (varied := spread > 0).any():
+    if not (mask := spread > 0).any():
         return []
-    spread, size, deviation = spread[varied], size[varied], max(deviation, np.sqrt(np.square(spread).mean()))
+    spread, size, deviation = spread[mask], size[mask], max(deviation, np.sqrt(np.square(spread).mean()))
     typical, lines = float(np.median(spread)), list[str]()
-    if np.median(spread / size) < FAINT:
-        shown = f"varies by {typical:.3g} in lists, but has the size {np.median(size):.3g}"
-        lines.append(f"{name} {shown}: is it an id or a time? Leave it out, or write the differences alone")
-    if typical < FAINT * deviation:
-        shown = f"varies by {typical:.3g} in most lists, but has the deviation {deviation:.3g}"
-        lines.append(f"{name} {shown}: is some value an error? All others become equal beside it")
+    if np.median(spread / size) < MIN_RELATIVE_SIZE:
+        remark = f"varies by {typical:.3g} in lists, but has the size {np.median(size):.3g}"
+        lines.append(f"{name} {remark}: is it an id or a time? Leave it out, or write the differences alone")
+    if typical < MIN_RELATIVE_SIZE * deviation:
+        remark = f"varies by {typical:.3g} in most lists, but has the deviation {deviation:.3g}"
+        lines.append(f"{name} {remark}: is some value an error? All others become equal beside it")
     return lines
 
 
-def said_of_all(names: Iterable[str], columns: np.ndarray, lists: np.ndarray) -> list[str]:
-    """``said_of`` columns (float64 [K, N]) of the lists lists[i]..lists[i + 1]."""
+def remarks_on_all(names: Iterable[str], columns: np.ndarray, lists: np.ndarray) -> list[str]:
+    """``remarks_on`` columns (float64 [K, N]) of the lists lists[i]..lists[i + 1]."""
     low, high = (extreme.reduceat(columns, lists[:-1], axis=1) for extreme in (np.minimum, np.maximum))
-    return [line for column in zip(names, low, high, strict=False) for line in said_of(*column)]
+    return [line for column in zip(names, low, high, strict=False) for line in remarks_on(*column)]
 
 
 class ColumnSpread:

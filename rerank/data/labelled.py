@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.corpus import MOST_COLUMNS, Corpus, frozen, offsets, ranges_of
+from rerank.data.corpus import MAX_COLUMNS, Corpus, frozen, offsets, ranges_of
 
 _DTYPES = {
     "rows": np.int64, "columns": np.int32, "values": np.float32, "label": np.int64, "group": np.int64,
@@ -62,7 +62,7 @@ class Labelled:
             or self.label.ndim != 1
             or self.group.shape not in {(0,), (n,)}
             or self.weight.shape != (n,)
-            or not 0 <= self.width <= MOST_COLUMNS
+            or not 0 <= self.width <= MAX_COLUMNS
         )
         if wrong:
             raise DataError("the arrays of labelled examples do not fit together")
@@ -70,8 +70,8 @@ class Labelled:
             message = f"labels from {self.label.min()} to {self.label.max()} for {k} classes; expected 0..{k - 1}"
             raise DataError(message)
         if self.columns.size and not 0 <= int(self.columns.min()) <= int(self.columns.max()) < self.width:
-            said = f"columns from {self.columns.min()} to {self.columns.max()}"
-            raise DataError(f"{said} for width {self.width}; expected 0..{self.width - 1}")
+            span = f"from {self.columns.min()} to {self.columns.max()} for width {self.width}"
+            raise DataError(f"columns {span}; expected 0..{self.width - 1}")
 
     @property
     def size(self) -> int:
@@ -85,11 +85,11 @@ class Labelled:
 
     def take(self, indices: Sequence[int] | np.ndarray) -> "Labelled":
         """The examples ``indices`` (int [m], or bool [n]) in that order, as a copy."""
-        chosen = np.arange(self.size)[np.asarray(indices, dtype=None if len(indices) else np.int64)]
-        entries, group = ranges_of(self.rows, chosen), self.group[chosen] if self.group.size else self.group
+        order = np.arange(self.size)[np.asarray(indices, dtype=None if len(indices) else np.int64)]
+        entries, group = ranges_of(self.rows, order), self.group[order] if self.group.size else self.group
         return replace(
-            self, rows=offsets(np.diff(self.rows)[chosen]), columns=self.columns[entries], values=self.values[entries],
-            group=group, label=self.label[chosen], weight=self.weight[chosen],
+            self, rows=offsets(np.diff(self.rows)[order]), columns=self.columns[entries], values=self.values[entries],
+            group=group, label=self.label[order], weight=self.weight[order],
         )  # fmt: skip
 
     def flip(self, probability: float, seed: int) -> "Labelled":
@@ -98,8 +98,8 @@ class Labelled:
             raise RecipeError(f"found {probability} as the share of flipped labels; expected 0 to 1")
         if len(self.classes) != 2:
             raise DataError(f"labels of {len(self.classes)} classes cannot be flipped; expected two classes")
-        flipped = np.random.default_rng(seed).random(self.size) < probability
-        return replace(self, label=np.where(flipped, 1 - self.label, self.label))
+        mask = np.random.default_rng(seed).random(self.size) < probability
+        return replace(self, label=np.where(mask, 1 - self.label, self.label))
 
     def with_bias(self, value: float = 1.0) -> "Labelled":
         """The examples with an additional constant feature in a new last column (index ``width``)."""
@@ -107,8 +107,8 @@ class Labelled:
             constant = np.float32(value)
         if not np.isfinite(constant):
             raise RecipeError(f"found {value} as the value of the bias feature; expected a finite number")
-        if self.width == MOST_COLUMNS:
-            raise DataError(f"there is no column left for a bias; at most {MOST_COLUMNS:,} are possible")
+        if self.width == MAX_COLUMNS:
+            raise DataError(f"there is no column left for a bias; at most {MAX_COLUMNS:,} are possible")
         columns, values = (
             np.insert(array, self.rows[1:], last)
             for array, last in ((self.columns, self.width), (self.values, constant))
@@ -121,14 +121,14 @@ class Labelled:
 
         Nonzeros in columns from ``width`` on are left out and counted in ``dropped``.
         """
-        known = {name: c for c, name in enumerate(classes)}
+        class_of = {name: c for c, name in enumerate(classes)}
         present = np.unique(self.label)
-        unknown = [self.classes[c] for c in present if self.classes[c] not in known]
+        unknown = [self.classes[c] for c in present if self.classes[c] not in class_of]
         if unknown:
             message = f"found label {unknown[0]}, which the training examples do not have; expected {_some(classes)}"
             raise DataError(message)
-        places = np.array([known.get(name, -1) for name in self.classes], dtype=np.int64)
-        label = places[self.label] if self.size else self.label
+        labels = np.array([class_of.get(name, -1) for name in self.classes], dtype=np.int64)
+        label = labels[self.label] if self.size else self.label
         if self.width <= width:
             return replace(self, label=label, classes=tuple(classes), width=width)
         mask = self.columns < width
@@ -151,12 +151,12 @@ class Labelled:
         if k < 2:
             raise DataError(f"all examples have the label {_some(self.classes)}; expected two classes or more")
         blocks = 1 if k == 2 else k
-        if blocks * width > MOST_COLUMNS:
-            raise DataError(f"{k:,} classes of {width:,} columns are more than {MOST_COLUMNS:,} columns")
+        if blocks * width > MAX_COLUMNS:
+            raise DataError(f"{k:,} classes of {width:,} columns are more than {MAX_COLUMNS:,} columns")
         rows, columns, values = np.repeat(self.rows, 2)[:-1], self.columns, self.values
         if k > 2:
-            chosen = np.repeat(np.arange(n), k)
-            entries, sizes = ranges_of(self.rows, chosen), np.diff(self.rows)[chosen]
+            examples = np.repeat(np.arange(n), k)
+            entries, sizes = ranges_of(self.rows, examples), np.diff(self.rows)[examples]
             first = np.repeat(np.tile(np.arange(k, dtype=np.int32) * width, n), sizes)
             rows, columns, values = offsets(sizes), columns[entries] + first, values[entries]
         gain = np.zeros(n * k)

@@ -39,7 +39,7 @@ def combine(h: np.uint64, symbol: np.uint64) -> np.uint64:
 
 
 @kernel
-def finished(h: np.uint64) -> np.uint64:
+def finish_hash(h: np.uint64) -> np.uint64:
     """A hash whose bits are spread; never 0, which marks an empty slot."""
     h = mix(h)
     return h if h != np.uint64(0) else np.uint64(1)
@@ -47,11 +47,11 @@ def finished(h: np.uint64) -> np.uint64:
 
 @kernel
 def hash_bytes(data: np.ndarray, first: int, last: int) -> np.uint64:
-    """Hash of ``data[first:last]`` (uint8): FNV-1a, then ``finished``."""
+    """Hash of ``data[first:last]`` (uint8): FNV-1a, then ``finish_hash``."""
     h = FNV_OFFSET
     for i in range(first, last):
         h = (h ^ np.uint64(data[i])) * FNV_PRIME
-    return finished(h)
+    return finish_hash(h)
 
 
 @kernel
@@ -91,14 +91,14 @@ def index_of(hashes: np.ndarray, room: int = 0) -> HashIndex:
     return index
 
 
-def enlarged(index: HashIndex, need: int) -> HashIndex:
+def enlarge(index: HashIndex, need: int) -> HashIndex:
     """``index``, or a larger copy of it, with room for ``need`` entries."""
     if 2 * need <= index.keys.size:
         return index
-    held = index.keys != 0
-    larger = index_of(index.keys[held], 2 * need)
-    filled = larger.keys != 0
-    larger.number[filled] = index.number[held][larger.number[filled]]
+    mask = index.keys != 0
+    larger = index_of(index.keys[mask], 2 * need)
+    larger_mask = larger.keys != 0
+    larger.number[larger_mask] = index.number[mask][larger.number[larger_mask]]
     return larger
 
 
@@ -147,7 +147,7 @@ def text_hash(text: str) -> int:
     return (h ^ (h >> 31)) or 1
 
 
-def combined(h: int, *symbols: int) -> int:
+def hash_all(h: int, *symbols: int) -> int:
     """``combine`` for Python integers, symbol after symbol."""
     word = (1 << 64) - 1
     for symbol in symbols:
@@ -174,13 +174,13 @@ class SymbolTable:
         self._texts: list[str] = []
         self._hashes = np.zeros(1 << 11, np.uint64)
         self._lower = np.zeros(1 << 11, np.int32)
-        self._asked: dict[str | bytes, int] = {}  # results of ``hash_of``
+        self._hash_cache: dict[str | bytes, int] = {}  # results of ``hash_of``
 
     def copy(self) -> "SymbolTable":
         """An independent table with the same texts and ids."""
         new = SymbolTable.__new__(SymbolTable)
         new.index = HashIndex(self.index.keys.copy(), self.index.number.copy())
-        new._texts, new._asked = self._texts.copy(), self._asked.copy()
+        new._texts, new._hash_cache = self._texts.copy(), self._hash_cache.copy()
         new._hashes, new._lower = self._hashes.copy(), self._lower.copy()
         return new
 
@@ -233,22 +233,22 @@ class SymbolTable:
 
     def hash_of(self, text: str | bytes) -> int:
         """The hash of a text (bytes are UTF-8), which is added to the table; fast for a repeated text."""
-        code = self._asked.get(text)
+        code = self._hash_cache.get(text)
         if code is None:
             self.intern(text if isinstance(text, str) else text.decode("utf-8", "surrogateescape"))
-            code = self._asked[text] = known_hash(text)
+            code = self._hash_cache[text] = known_hash(text)
         return code
 
-    def adopt(self, data: bytes, places: np.ndarray) -> None:
-        """Append the texts ``data[places[i, 0]:places[i, 1]]`` with the hashes ``places[i, 2]`` (int64 [n, 3]).
+    def adopt(self, data: bytes, spans: np.ndarray) -> None:
+        """Append the texts ``data[spans[i, 0]:spans[i, 1]]`` with the hashes ``spans[i, 2]`` (int64 [n, 3]).
 
         A kernel has already filled their slots with the ids len(self), len(self) + 1, ...
         """
-        first, more = len(self), places.shape[0]
+        first, more = len(self), spans.shape[0]
         self._fit(more)
-        self._hashes[first : first + more] = places[:, 2].astype(np.uint64)
+        self._hashes[first : first + more] = spans[:, 2].astype(np.uint64)
         self._lower[first : first + more] = np.arange(first, first + more)
-        texts = [data[a:b].decode("utf-8", "surrogateescape") for a, b, _ in places.tolist()]
+        texts = [data[a:b].decode("utf-8", "surrogateescape") for a, b, _ in spans.tolist()]
         self._texts += texts
         self.reserve(1)
         for symbol, text in enumerate(texts, start=first):
@@ -257,7 +257,7 @@ class SymbolTable:
 
     def reserve(self, more: int) -> None:
         """Make room for ``more`` new symbols, and the lower-cased texts of these."""
-        self.index = enlarged(self.index, len(self) + 2 * more)
+        self.index = enlarge(self.index, len(self) + 2 * more)
 
     def _fit(self, more: int) -> None:
         """Make room for ``more`` hashes."""
@@ -314,7 +314,7 @@ def cut_words(data: np.ndarray, controls: int, first: np.ndarray, hashes: np.nda
                 return False
             first[text] = count
     for i in range(count):
-        hashes[i] = finished(hashes[i])
+        hashes[i] = finish_hash(hashes[i])
     return True
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
 
 TRACE = "-NONE-"  # the tag of traces, words that are not in the sentence
-DEEPEST = 500  # levels of an nltk.Tree; its methods are recursive and fail somewhere beyond
+MAX_LEVELS = 500  # levels of an nltk.Tree; its methods are recursive and fail somewhere beyond
 FAILED = b"(-NONE- *)"  # what takes the place of a failed parse: a tree without words
 FOREST = "\0"  # the label of a node above several trees; no file holds it
 OPEN, CLOSE = np.uint8(ord("(")), np.uint8(ord(")"))
@@ -54,13 +54,13 @@ class Trees(NamedTuple):
     end: np.ndarray  # int32 [n]: one past its last leaf position
 
 
-def picked(trees: Trees, places: Sequence[int]) -> Trees:
-    """The trees at ``places``."""
-    at = np.array(places, np.int64)
+def subset(trees: Trees, indices: Sequence[int]) -> Trees:
+    """The trees ``indices``."""
+    at = np.array(indices, np.int64)
     first, nodes = offsets(np.diff(trees.first)[at]), ranges_of(trees.first, at)
-    chosen = Trees(first, *(array[nodes] for array in trees[1:]))
-    moved = np.repeat(first[:-1] - trees.first[at], np.diff(first))
-    return chosen._replace(parent=np.where(chosen.parent < 0, -1, chosen.parent + moved).astype(np.int32))
+    out = Trees(first, *(array[nodes] for array in trees[1:]))
+    shift = np.repeat(first[:-1] - trees.first[at], np.diff(first))
+    return out._replace(parent=np.where(out.parent < 0, -1, out.parent + shift).astype(np.int32))
 
 
 _DISCONTINUOUS = (
@@ -79,7 +79,7 @@ _MESSAGES = {
 }
 _WORDLESS = 5, 6  # the errors that a failed parse can have
 _FULL = 8  # the kernel's code for more new symbols than there is room for
-ROOM = 1 << 8  # room for new symbols in one call, at first
+FIRST_SYMBOLS = 1 << 8  # room for new symbols in one call, at first
 
 
 @kernel
@@ -89,17 +89,17 @@ def _is_space(byte: np.uint8) -> bool:
 
 @kernel
 def parse_trees(  # noqa: PLR0915 - one automaton; its states share all variables
-    data: np.ndarray, bounds: np.ndarray, keys: np.ndarray, ids: np.ndarray, known: int, out: Trees, new: np.ndarray
+    data: np.ndarray, bounds: np.ndarray, keys: np.ndarray, ids: np.ndarray, first_id: int, out: Trees, new: np.ndarray
 ) -> tuple[int, int, int, int]:
     """Parse the trees at ``data[bounds[t]:bounds[t + 1]]`` (uint8; int64 [T + 1]) into ``out``.
 
     ``keys, ids`` are a HashIndex with room for all symbols that ``new`` (int64 [:, 3]) can take; symbols not in it
-    get the ids ``known, known + 1, ...`` and their places (first and last byte) and hashes go to ``new``.
+    get the ids ``first_id, first_id + 1, ...``; their first and last bytes and their hashes go to ``new``.
 
     Returns (error code, byte position of the error, tree of the error, number of new symbols); code 0 is
     success, ``_FULL`` means that ``new`` is too short.
     """
-    node, fresh = 0, 0
+    node, new_count = 0, 0
     for t in range(bounds.shape[0] - 1):
         out.first[t] = node
         position, current, leaves = bounds[t], -1, 0
@@ -111,23 +111,23 @@ def parse_trees(  # noqa: PLR0915 - one automaton; its states share all variable
                 continue
             if byte == CLOSE:
                 if current < 0:
-                    return 2, position, t, fresh
+                    return 2, position, t, new_count
                 out.size[current] = node - current
                 out.end[current] = leaves
                 if out.size[current] == 1 and out.word[current] < 0:
-                    return 5, position, t, fresh
+                    return 5, position, t, new_count
                 current = out.parent[current]
                 position += 1
                 continue
             if current < 0 and node > root:
-                return (7 if byte == OPEN else 1), position, t, fresh
+                return (7 if byte == OPEN else 1), position, t, new_count
             is_label = byte == OPEN
             if is_label:
                 position += 1
                 while position < bounds[t + 1] and _is_space(data[position]):
                     position += 1
             elif current < 0:
-                return 1, position, t, fresh
+                return 1, position, t, new_count
             begin = position
             while position < bounds[t + 1]:
                 byte = data[position]
@@ -137,30 +137,30 @@ def parse_trees(  # noqa: PLR0915 - one automaton; its states share all variable
             h = hash_bytes(data, begin, position)
             slot = find_slot(keys, h)
             if keys[slot] != h:
-                if fresh == new.shape[0]:
-                    return _FULL, begin, t, fresh
+                if new_count == new.shape[0]:
+                    return _FULL, begin, t, new_count
                 keys[slot] = h
-                ids[slot] = known + fresh
-                new[fresh, 0], new[fresh, 1], new[fresh, 2] = begin, position, np.int64(h)
-                fresh += 1
+                ids[slot] = first_id + new_count
+                new[new_count, 0], new[new_count, 1], new[new_count, 2] = begin, position, np.int64(h)
+                new_count += 1
             if is_label:
                 if current >= 0 and out.word[current] >= 0:
-                    return 4, begin, t, fresh
+                    return 4, begin, t, new_count
                 out.label[node], out.word[node] = ids[slot], -1
                 out.parent[node], out.start[node] = current, leaves
                 current = node
                 node += 1
             else:
                 if node != current + 1 or out.word[current] >= 0:
-                    return 4, begin, t, fresh
+                    return 4, begin, t, new_count
                 out.word[current] = ids[slot]
                 leaves += 1
         if current >= 0:
-            return 3, bounds[t + 1], t, fresh
+            return 3, bounds[t + 1], t, new_count
         if node == root:
-            return 6, bounds[t], t, fresh
+            return 6, bounds[t], t, new_count
     out.first[bounds.shape[0] - 1] = node
-    return 0, 0, 0, fresh
+    return 0, 0, 0, new_count
 
 
 def without_features(label: str) -> str:
@@ -192,24 +192,24 @@ def parse_brackets(
     raw = b"".join(texts)
     for t, text in enumerate(texts) if b"0=" in raw else ():
         words = [word for bracket, word in re.findall(rb"(\(?)\s*([^\s()]+)", text) if not bracket]
-        places = [int(found[1]) for word in words if (found := re.match(rb"(\d{1,9})=", word))]
+        places = [int(match[1]) for word in words if (match := re.match(rb"(\d{1,9})=", word))]
         if words and sorted(places) == list(range(len(words))):
             raise DataError(_DISCONTINUOUS, path=path, line=None if lines is None else lines[t], list_id=list_id)
     data = np.frombuffer(raw, dtype=np.uint8)
     bounds = offsets(list(map(len, texts)))
     nodes = raw.count(b"(")
     out = Trees(np.zeros(len(texts) + 1, np.int64), *(np.empty(nodes, np.int32) for _ in range(6)))
-    code, room = _FULL, ROOM
+    code, room = _FULL, FIRST_SYMBOLS
     while code == _FULL:  # when the trees are parsed again, the symbols that had room are known
         symbols.reserve(room)
         new = np.empty((room, 3), np.int64)
         index: HashIndex = symbols.index
-        code, position, tree, fresh = parse_trees(data, bounds, index.keys, index.number, len(symbols), out, new)
-        symbols.adopt(raw, new[:fresh])
+        code, position, tree, new_count = parse_trees(data, bounds, index.keys, index.number, len(symbols), out, new)
+        symbols.adopt(raw, new[:new_count])
         room *= 4
     if code in _WORDLESS and any(map(is_failed, texts)):
-        known = [FAILED if is_failed(text) else text for text in texts]
-        return parse_brackets(known, symbols, path=path, lines=lines, list_id=list_id)
+        replacements = [FAILED if is_failed(text) else text for text in texts]
+        return parse_brackets(replacements, symbols, path=path, lines=lines, list_id=list_id)
     if code:
         line = None if lines is None else lines[tree] + raw.count(b"\n", bounds[tree], position)
         near = raw[max(position - 20, bounds[tree]) : min(position + 20, bounds[tree + 1])].decode("utf-8", "replace")
@@ -236,17 +236,17 @@ def to_nltk(trees: Trees, tree: int, symbols: SymbolTable) -> "nltk.Tree":
     import nltk
 
     first, last = int(trees.first[tree]), int(trees.first[tree + 1])
-    built: dict[int, nltk.Tree] = {}
+    nodes: dict[int, nltk.Tree] = {}
     level: dict[int, int] = {-1: 0}
     for node in range(first, last):
         parent, word = int(trees.parent[node]), int(trees.word[node])
         level[node] = level[parent] + 1
-        if level[node] > DEEPEST:
-            raise DataError(f"a tree of more than {DEEPEST} levels; nltk cannot handle it: leave this list out")
-        built[node] = nltk.Tree(symbols.text(int(trees.label[node])), [] if word < 0 else [symbols.text(word)])
+        if level[node] > MAX_LEVELS:
+            raise DataError(f"a tree of more than {MAX_LEVELS} levels; nltk cannot handle it: leave this list out")
+        nodes[node] = nltk.Tree(symbols.text(int(trees.label[node])), [] if word < 0 else [symbols.text(word)])
         if node > first:
-            built[parent].append(built[node])
-    return built[first]
+            nodes[parent].append(nodes[node])
+    return nodes[first]
 
 
 CANDIDATES, GOLD = "candidates", "gold trees"  # the sides whose words are counted
@@ -278,7 +278,7 @@ def bracket_words(texts: list[bytes]) -> list[bytes]:
     return [_without_brackets(text, "❨❩") for text in texts]
 
 
-def escaped(text: bytes) -> bytes:
+def escape_brackets(text: bytes) -> bytes:
     """The text of a tree with brackets that are words as -LRB- and -RRB-, as most programs need them."""
     return _without_brackets(text, (_BRACKETS["("], _BRACKETS[")"]))
 
@@ -287,32 +287,32 @@ def _without_brackets(text: bytes, forms: Sequence[str]) -> bytes:
     """The text of a tree with other ``forms`` of "(" and ")" where these are words; not a failed parse, ``(S1 ())``."""
     if (b" ()" not in text and b" ))" not in text) or is_failed(text):
         return text
-    return _LITERAL.sub(lambda found: b"(%b %b)" % (found[1], forms[b"()".index(found[2])].encode()), text)
+    return _LITERAL.sub(lambda match: b"(%b %b)" % (match[1], forms[b"()".index(match[2])].encode()), text)
 
 
 def bracket_advice(text: bytes) -> str:
     """For a message about a tree that is malformed: what to do if brackets are words in it."""
-    return "; brackets are words in it: set data.normalize: true (--normalize)" if escaped(text) != text else ""
+    return "; brackets are words in it: set data.normalize: true (--normalize)" if escape_brackets(text) != text else ""
 
 
-def unchanged() -> Counter[str]:
+def no_changes() -> Counter[str]:
     """The numbers of words of both sides that have been changed so far: none."""
     return Counter({CANDIDATES: 0, GOLD: 0})
 
 
-def changes(changed: Mapping[str, int]) -> str:
-    """The number of words that have been changed, for a message."""
-    return f"words normalised: {', '.join(f'{number:,} of {side}' for side, number in changed.items())}"
+def changes(counts: Mapping[str, int]) -> str:
+    """The ``counts`` of words that have been changed, for a message."""
+    return f"words normalised: {', '.join(f'{number:,} of {side}' for side, number in counts.items())}"
 
 
-def normalized(trees: Trees, symbols: SymbolTable, changed: Counter[str], side: str) -> Trees:
-    """The trees with their words in normal form; ``changed`` counts the words that this changes, by side."""
+def normal_trees(trees: Trees, symbols: SymbolTable, counts: Counter[str], side: str) -> Trees:
+    """The trees with their words in normal form; ``counts``: of the words that this changes, by side."""
     leaves = trees.word >= 0
-    words, place = np.unique(trees.word[leaves], return_inverse=True)
+    words, inverse = np.unique(trees.word[leaves], return_inverse=True)
     forms = [symbols.intern(normal_word(symbols.text(word))) for word in words.tolist()]
     word = trees.word.copy()
-    word[leaves] = np.array(forms, np.int32)[place]
-    changed[side] += int(np.count_nonzero(word != trees.word))
+    word[leaves] = np.array(forms, np.int32)[inverse]
+    counts[side] += int(np.count_nonzero(word != trees.word))
     return trees._replace(word=word)
 
 
@@ -321,12 +321,12 @@ def same_yield(trees: Trees, other: Trees, t: int, trace: int) -> int:
 
     Words under the label ``trace`` (a symbol id) do not count, nor do trees without words.
     """
-    sought, held = other.word[leaves(other, trace, t)], leaves(trees, trace)
-    tree, words = np.searchsorted(trees.first, held, side="right") - 1, trees.word[held]
+    target, nodes = other.word[leaves(other, trace, t)], leaves(trees, trace)
+    tree, words = np.searchsorted(trees.first, nodes, side="right") - 1, trees.word[nodes]
     counts = np.bincount(tree, minlength=trees.first.size - 1)
-    place = np.arange(tree.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    unlike, fits = (counts != 0) & (counts != sought.size), place < sought.size
-    unlike[tree[fits][words[fits] != sought[place[fits]]]] = True
+    position = np.arange(tree.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    unlike, fits = (counts != 0) & (counts != target.size), position < target.size
+    unlike[tree[fits][words[fits] != target[position[fits]]]] = True
     return int(np.argmax(unlike)) if unlike.any() else -1
 
 
@@ -343,13 +343,13 @@ def yield_words(trees: Trees, t: int, symbols: SymbolTable) -> list[str]:
 
 def equal_form(trees: Trees, other: Trees, symbols: SymbolTable) -> str:
     """For a message about words that differ: whether those of ``trees`` would be those of tree 0 if normalised."""
-    forms = [normalized(side, symbols, unchanged(), GOLD) for side in (trees, other)]
+    forms = [normal_trees(side, symbols, no_changes(), GOLD) for side in (trees, other)]
     equal = same_yield(forms[0], forms[1], 0, symbols.intern(TRACE)) < 0
     return "; they differ in escapes, quotes or brackets only: set data.normalize: true (--normalize)" if equal else ""
 
 
 def difference(one: list[str], two: list[str]) -> str:
     """The first difference between two sentences, for a message."""
-    place = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
-    shown = [" ".join(words[place : place + 3]) or "the end" for words in (one, two)]
-    return f"{len(one)} and {len(two)} words; at word {place + 1} {shown[0]!r} and {shown[1]!r}"
+    index = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+    excerpts = [" ".join(words[index : index + 3]) or "the end" for words in (one, two)]
+    return f"{len(one)} and {len(two)} words; at word {index + 1} {excerpts[0]!r} and {excerpts[1]!r}"

@@ -296,9 +296,9 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, dict[str, np.ndarray
     if numbering is not None:
         return Summary(ids, indices, count, 0, [], met), rows.rows()._asdict() | sample.finish()._asdict()
     counts, symbols, which = counter.finish()
-    arrays = rows.rows().numbered(which)._asdict() | sample.finish()._asdict() | counts._asdict() | symbols._asdict()
+    arrays = rows.rows().renumber(which)._asdict() | sample.finish()._asdict() | counts._asdict() | symbols._asdict()
     arrays |= Texts.of(content.symbols)._asdict()
     if hashed:  # the whole hash of the first of every identity (uint64 [U]), and whether others share it (bool [U])
         order = np.argsort(which)
         arrays |= {"owner": collisions.owner[order], "shared": collisions.shared[order]}
-    return Summary(ids, indices, count, counter.seen, [], met), arrays
+    return Summary(ids, indices, count, counter.size, [], met), arrays

@@ -14,7 +14,7 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, nearest
 from rerank.data.corpus import offsets
-from rerank.data.symbols import SymbolTable, combined
+from rerank.data.symbols import SymbolTable, hash_all
 from rerank.features.extract import FeatureExtractor, UserTemplate
 from rerank.features.sink import ListFeatures, TooLargeError, find_origin, narrow, write_row
 from rerank.features.template import EITHER, SETS, Template, make_template
@@ -77,7 +77,7 @@ def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, rows: Lists
     for kind, template in enumerate(extractor.templates):
         for name, values in (template.columns(rows, lists) or {}).items():
             names.append(list(map(symbols.hash_of, name)))
-            full.append(combined(template.seed, *names[-1]))
+            full.append(hash_all(template.seed, *names[-1]))
             kinds.append(kind)
             columns.append(values)
     L, N, F = lists.size - 1, len(rows), len(columns)

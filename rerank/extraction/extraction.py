@@ -18,7 +18,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
-from rerank.data.corpus import MOST_COLUMNS, ColumnSpread, Corpus, concatenate, save_joined
+from rerank.data.corpus import MAX_COLUMNS, ColumnSpread, Corpus, concatenate, save_joined
 from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Texts, cut_blocks, extract_block, run_blocks
 from rerank.extraction.content import columns_of
 from rerank.extraction.kinds import content_of
@@ -71,7 +71,7 @@ def measure_block(numbering: Numbering, block: int) -> tuple[np.ndarray, Corpus 
     """The bytes that each list of a block will take (int64 [L]), and the lists with their free columns alone, not yet
     scaled; None where there is nothing to be scaled."""
     column = numbering.of_block(block)
-    rows = numbering.spool.load(block, ListRows).numbered(column)
+    rows = numbering.spool.load(block, ListRows).renumber(column)
     candidate = 8 * (3 + rows.stats.shape[1])  # offset, score, gain, statistics
     one = 8 * (2 + rows.reference.shape[1])  # offset, weight, statistics of the reference
     sizes = 8 * rows.nonzeros() + candidate * np.diff(rows.lists) + one
@@ -93,8 +93,8 @@ def divide(sizes: np.ndarray, limit: float) -> list[int]:
 def check_width(columns: int) -> None:
     """Refuse a table of more columns than have numbers, or than fit into memory. Raises RecipeError."""
     advice = "raise features.min_lists, or set features.hash_bits to share columns"
-    if columns > MOST_COLUMNS:
-        message = f"{columns:,} features vary in enough lists; a table has at most {MOST_COLUMNS:,} columns"
+    if columns > MAX_COLUMNS:
+        message = f"{columns:,} features vary in enough lists; a table has at most {MAX_COLUMNS:,} columns"
         raise RecipeError(f"{message}; {advice}", key="features.min_lists")
     if columns > SMALL_TABLE:
         require(columns * COLUMN_BYTES, f"a table of {columns:,} columns", advice, "features.min_lists")
@@ -282,7 +282,7 @@ class Extraction:
         def pieces(name: str) -> Iterator[Corpus]:
             for block in (block for block, of_block in enumerate(sizes) if of_block.size):
                 rows = numbering.spool.load(block, ListRows)
-                rows = (rows.origins() if name == "origins" else rows).numbered(numbering.of_block(block))
+                rows = (rows.origins() if name == "origins" else rows).renumber(numbering.of_block(block))
                 yield make_corpus(rows, numbering.width, about, scale)
 
         if self._directory is None:

@@ -8,7 +8,7 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.symbols import SymbolTable
-from rerank.data.trees import ROOM, Trees, brackets, parse_brackets, picked, unchanged
+from rerank.data.trees import FIRST_SYMBOLS, Trees, brackets, no_changes, parse_brackets, subset
 from rerank.extraction.content import Content, Pair, hold, unknown_columns
 from rerank.features.extract import Extractor
 from rerank.features.scores import unfit
@@ -41,7 +41,7 @@ class TreeContent(Content[Parses]):
     def __init__(self, recipe: Recipe, **how: Any) -> None:
         super().__init__(Extractor, "trees", recipe.features, heads=recipe.features.heads, **how)
         self.metric, self.normalize = make_parseval(recipe.metric), recipe.data.normalize
-        self.symbols.reserve(ROOM)  # so that copies have the room too
+        self.symbols.reserve(FIRST_SYMBOLS)  # so that copies have the room too
 
     def _table(self) -> SymbolTable:
         """The table to read a list with: labels that rules and templates ask about have the same ids in all tables."""
@@ -53,7 +53,7 @@ class TreeContent(Content[Parses]):
         return lists_of_trees(reader, data.lists(source), files.get("gold"))
 
     def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:
-        symbols, changes = self._table(), unchanged() if self.normalize else None
+        symbols, changes = self._table(), no_changes() if self.normalize else None
         try:
             nbest = self._usable(nbest)
             if nbest.gold is None:
@@ -68,7 +68,7 @@ class TreeContent(Content[Parses]):
 
     def open(self, nbest: Lists) -> tuple[Lists, Parses]:
         symbols = self._table()
-        nbest, trees = parse_list(self._usable(nbest), symbols, unchanged() if self.normalize else None)
+        nbest, trees = parse_list(self._usable(nbest), symbols, no_changes() if self.normalize else None)
         return nbest, self._parses(nbest, trees, symbols)
 
     def unknown(self, nbest: Lists) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class TreeContent(Content[Parses]):
 
     def without_bad(self, nbest: Lists) -> Lists:
         """With a gold tree, candidates need not have the same words."""
-        return open_list(self._usable(nbest), self._table(), unchanged() if self.normalize else None)[0]
+        return open_list(self._usable(nbest), self._table(), no_changes() if self.normalize else None)[0]
 
     def extract(self, nbest: Lists, content: Parses) -> ListFeatures:
         candidates = nbest.candidates if self.user else ()
@@ -102,7 +102,7 @@ class TreeContent(Content[Parses]):
 
     def pairwise(self, nbest: Lists, content: Parses, indices: Sequence[int]) -> np.ndarray:
         n, K = len(indices), len(self.metric.columns)
-        trees = content.trees if list(indices) == list(range(len(nbest))) else picked(content.trees, indices)
+        trees = content.trees if list(indices) == list(range(len(nbest))) else subset(content.trees, indices)
         reference, rows = self.metric.rows(trees, trees, None, content.symbols)
         return np.asarray(self.metric.gain(rows.reshape(n, n, K), reference[:, None]).T)
 

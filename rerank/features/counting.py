@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.data.corpus import frozen, indices_of, offsets, ranges_of
-from rerank.data.symbols import enlarged, enter_all, new_index, roomy
+from rerank.data.symbols import enlarge, enter_all, new_index, roomy
 from rerank.features.sink import ListFeatures
 from rerank.features.table import FeatureTable
 
@@ -33,37 +33,37 @@ class FeatureCounts(NamedTuple):
 
 class FeatureSymbols(NamedTuple):
     """The symbols of the U features of a block: those of feature i are symbol_count[i] of ``symbols``, from
-    symbol_first[i] on, each by its place in ``names``; unsigned, in the smallest types."""
+    symbol_first[i] on, each by its index in ``names``; unsigned, in the smallest types."""
 
     symbol_first: np.ndarray  # [U]
     symbol_count: np.ndarray  # [U]
     symbols: np.ndarray  # [S]
     names: np.ndarray  # uint64 [M]
 
-    def some(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How many symbols the features at ``places`` have (int64), and these (uint64)."""
-        lengths = self.symbol_count[places].astype(np.int64)
-        return lengths, self.names[self.symbols[indices_of(self.symbol_first[places].astype(np.int64), lengths)]]
+    def some(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How many symbols the features ``indices`` have (int64), and these (uint64)."""
+        lengths = self.symbol_count[indices].astype(np.int64)
+        return lengths, self.names[self.symbols[indices_of(self.symbol_first[indices].astype(np.int64), lengths)]]
 
 
 class FeatureCounter:
     """Counts the features of the lists of a block."""
 
     def __init__(self) -> None:
-        self.seen = 0
+        self.size = 0
         self._index = new_index(1 << 16)
         self._counts = np.zeros(1 << 16, np.int32)
         self._new: list[tuple[np.ndarray, ...]] = []
         self._symbols, self._end = np.empty(1 << 22, np.int32), 0  # most blocks fit; unused memory costs nothing
-        self._names, self._named, self._places = np.empty(1 << 12, np.uint64), 0, new_index(1 << 12)
+        self._names, self._name_count, self._name_index = np.empty(1 << 12, np.uint64), 0, new_index(1 << 12)
 
     def add(self, features: ListFeatures, lists: np.ndarray | None = None) -> np.ndarray:
         """Count the features of one list, or of as many as each varies in (``lists`` int64 [F]); returns their ids
         (int32 [F]), numbered in order of first appearance."""
-        ids, before = np.empty(features.hashes.size, np.int32), self.seen
-        self._index = enlarged(self._index, before + ids.size)
-        self.seen = enter_all(self._index, frozen(features.hashes), before, ids)
-        self._counts = roomy(self._counts, self.seen)
+        ids, before = np.empty(features.hashes.size, np.int32), self.size
+        self._index = enlarge(self._index, before + ids.size)
+        self.size = enter_all(self._index, frozen(features.hashes), before, ids)
+        self._counts = roomy(self._counts, self.size)
         self._counts[ids] += 1 if lists is None else lists
         new = np.flatnonzero(ids >= before)
         lengths = features.symbol_last[new] - features.symbol_first[new]
@@ -71,26 +71,26 @@ class FeatureCounter:
         begin, self._end = self._end, self._end + symbols.size
         self._new.append((features.hashes[new], features.template[new], begin + np.cumsum(lengths)))
         # Features share their symbols with many others: numbers of symbols take one to four bytes each, hashes eight.
-        self._symbols, self._places = (
+        self._symbols, self._name_index = (
             roomy(self._symbols, self._end),
-            enlarged(self._places, self._named + symbols.size),
+            enlarge(self._name_index, self._name_count + symbols.size),
         )
         numbers = self._symbols[begin : self._end]
-        self._named = enter_all(self._places, frozen(symbols), self._named, numbers)
-        self._names = roomy(self._names, self._named)
+        self._name_count = enter_all(self._name_index, frozen(symbols), self._name_count, numbers)
+        self._names = roomy(self._names, self._name_count)
         self._names[numbers] = symbols
         return ids
 
     def finish(self) -> tuple[FeatureCounts, FeatureSymbols, np.ndarray]:
-        """The counts, the symbols, and for every id its place among them (int32 [seen])."""
+        """The counts, the symbols, and the rank of every id in the order of hashes (int32 [size])."""
         hashes, template, last = (np.concatenate(parts) for parts in zip(_NOTHING, *self._new, strict=True))
         order = np.argsort(hashes)
-        place = np.empty(self.seen, np.int32)
-        place[order] = np.arange(self.seen, dtype=np.int32)
-        first = np.concatenate([[0], last[:-1]])[: self.seen]
-        counts, kinds, begins, sizes = map(narrow, (self._counts[: self.seen], template, first, last - first))
-        symbols = begins[order], sizes[order], narrow(self._symbols[: self._end]), self._names[: self._named]
-        return FeatureCounts(hashes[order], counts[order], kinds[order]), FeatureSymbols(*symbols), place
+        rank = np.empty(self.size, np.int32)
+        rank[order] = np.arange(self.size, dtype=np.int32)
+        first = np.concatenate([[0], last[:-1]])[: self.size]
+        counts, kinds, begins, sizes = map(narrow, (self._counts[: self.size], template, first, last - first))
+        symbols = begins[order], sizes[order], narrow(self._symbols[: self._end]), self._names[: self._name_count]
+        return FeatureCounts(hashes[order], counts[order], kinds[order]), FeatureSymbols(*symbols), rank
 
 
 def narrow(numbers: np.ndarray) -> np.ndarray:
@@ -107,7 +107,7 @@ class KeptFeatures(NamedTuple):
     hashes: np.ndarray  # uint64 [K]
     template: np.ndarray  # int32 [K]
     block: np.ndarray  # int32 [K]: the first block that has each
-    seen: np.ndarray  # int64 [T]: features seen of every template, kept or not
+    totals: np.ndarray  # int64 [T]: features seen of every template, kept or not
 
 
 def add_counts(blocks: Sequence[FeatureCounts], limits: np.ndarray) -> KeptFeatures:
@@ -120,14 +120,14 @@ def add_counts(blocks: Sequence[FeatureCounts], limits: np.ndarray) -> KeptFeatu
         np.concatenate([empty, *arrays]) for empty, *arrays in zip(_NOTHING, *blocks, strict=True)
     )
     order = np.argsort(hashes, kind="stable")  # fast on sorted runs; the first block's feature comes first
-    ordered = hashes[order]
-    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: hashes.size])
+    sorted_hashes = hashes[order]
+    first = np.flatnonzero(np.concatenate([[True], sorted_hashes[1:] != sorted_hashes[:-1]])[: hashes.size])
     total = np.add.reduceat(counts[order], first, dtype=np.int64) if first.size else first
     origin = order[first]
-    seen = np.bincount(template[origin], minlength=limits.size)
+    totals = np.bincount(template[origin], minlength=limits.size)
     origin = origin[total >= limits[template[origin]]]
     block = np.searchsorted(offsets(np.array(sizes, np.int64)), origin, side="right") - 1
-    return KeptFeatures(hashes[origin], template[origin].astype(np.int32), block.astype(np.int32), seen)
+    return KeptFeatures(hashes[origin], template[origin].astype(np.int32), block.astype(np.int32), totals)
 
 
 def by_block(ranges: Sequence[KeptFeatures]) -> list[tuple[int, np.ndarray]]:
@@ -160,33 +160,33 @@ class Pruning(NamedTuple):
 
 
 def make_table(
-    ranges: Sequence[KeptFeatures], named: Sequence[tuple[np.ndarray, np.ndarray]], pruning: Pruning,
+    ranges: Sequence[KeptFeatures], names: Sequence[tuple[np.ndarray, np.ndarray]], pruning: Pruning,
     texts: Mapping[int, str],
 ) -> FeatureTable:  # fmt: skip
-    """The table of the features of ``ranges``, in increasing order; named: their symbols ``by_block`` (see
+    """The table of the features of ``ranges``, in increasing order; names: their symbols ``by_block`` (see
     ``FeatureSymbols.some``); texts: those of the symbols, where known."""
     hashes, template, block, _ = (np.concatenate(parts) for parts in zip(*ranges, strict=True))
-    lengths, symbols = (np.concatenate([empty, *parts]) for empty, *parts in zip(_NOTHING[::-2], *named, strict=True))
-    seen = np.sum([part.seen for part in ranges], axis=0)
+    lengths, symbols = (np.concatenate([empty, *parts]) for empty, *parts in zip(_NOTHING[::-2], *names, strict=True))
+    totals = np.sum([part.totals for part in ranges], axis=0)
     free = pruning.is_free[template]
-    order, starts, place = np.argsort(~free, kind="stable"), offsets(lengths), np.empty(block.size, np.int64)
-    place[np.argsort(block, kind="stable")] = np.arange(block.size)
-    place = place[order]
-    first, ordered = offsets(lengths[place]), symbols[ranges_of(starts, place)]
-    kept = np.bincount(template, minlength=len(pruning.templates))
-    total = int(np.sum(seen))
+    order, starts, index = np.argsort(~free, kind="stable"), offsets(lengths), np.empty(block.size, np.int64)
+    index[np.argsort(block, kind="stable")] = np.arange(block.size)
+    index = index[order]
+    first, symbols = offsets(lengths[index]), symbols[ranges_of(starts, index)]
+    counts = np.bincount(template, minlength=len(pruning.templates))
+    total = int(np.sum(totals))
     about: dict[str, Any] = {
         "seen": total,
         "kept": int(order.size),
         "pruned": total - int(order.size),
         "min_lists": pruning.min_lists,
         "templates": {
-            name: {"seen": int(s), "kept": int(k)} for name, s, k in zip(pruning.templates, seen, kept, strict=True)
+            name: {"seen": int(s), "kept": int(k)} for name, s, k in zip(pruning.templates, totals, counts, strict=True)
         },
     }
     scale = np.ones(np.count_nonzero(free))
     return FeatureTable(
-        hashes[order], template[order], first, ordered, pruning.templates, dict(sorted(texts.items())), about, scale
+        hashes[order], template[order], first, symbols, pruning.templates, dict(sorted(texts.items())), about, scale
     )
 
 
@@ -204,12 +204,12 @@ class CollisionCount:
         """
         need = int(columns.max(initial=-1)) + 1
         self.owner, self.shared = roomy(self.owner, need), roomy(self.shared, need)
-        known = self.owner[columns]
-        again = (known != 0) & (known != owners)
+        previous = self.owner[columns]
+        again = (previous != 0) & (previous != owners)
         self.shared[columns[again if shared is None else again | shared]] = True
-        self.owner[columns[known == 0]] = owners[known == 0]
+        self.owner[columns[previous == 0]] = owners[previous == 0]
 
     def about(self) -> dict[str, int]:
         """Counts for provenance."""
-        used = int(np.count_nonzero(self.owner))
-        return {"kept": used, "shared": int(np.count_nonzero(self.shared)), "columns": int(self.owner.size)}
+        count = int(np.count_nonzero(self.owner))
+        return {"kept": count, "shared": int(np.count_nonzero(self.shared)), "columns": int(self.owner.size)}

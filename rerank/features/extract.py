@@ -26,7 +26,7 @@ from rerank.features.sink import (
     add_columns,
     add_named,
     clear,
-    collected,
+    features_of,
     larger,
     new_sink,
 )
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("rerank")
 # A user's template: maps a candidate to its features by name.
 UserTemplate = Callable[[Any], Mapping[str, float]]
-SMALL = 1 << 8, 1 << 11, 1 << 10, 1 << 12  # room of a sink at first: all of it is cleared for every list
-KEPT = 1 << 20  # features and entries; a sink with room for more is dropped after its list
+FIRST_ROOM = 1 << 8, 1 << 11, 1 << 10, 1 << 12  # room of a sink at first: all of it is cleared for every list
+MAX_ROOM = 1 << 20  # features and entries; a sink with room for more is dropped after its list
 
 
 class KernelCall(NamedTuple):
@@ -135,20 +135,20 @@ class FeatureExtractor:
         """
         hash_of, columns = known_hash if symbols is None else symbols.hash_of, list[tuple[Any, ...]]()
         for number, template in enumerate(self.templates):
-            if template.fire is None and (found := template.columns(rows, rows.first)):
-                symbols = np.array([[hash_of(symbol) for symbol in names] for names in found], np.uint64)
-                columns.append((number, np.uint64(template.seed), symbols, np.array(list(found.values()), np.float64)))
-        named = [self._call(name, function, candidates, hash_of) for name, function in self.user.items()]
+            if template.fire is None and (values := template.columns(rows, rows.first)):
+                symbols = np.array([[hash_of(symbol) for symbol in names] for names in values], np.uint64)
+                columns.append((number, np.uint64(template.seed), symbols, np.array(list(values.values()), np.float64)))
+        user_features = [self._call(name, function, candidates, hash_of) for name, function in self.user.items()]
         try:
             sink = self._sinks.pop()
         except IndexError:
-            sink = new_sink(*SMALL, self.bits)
+            sink = new_sink(*FIRST_ROOM, self.bits)
         while True:
             clear(sink)
             fire(sink)
             for column in columns:
                 add_columns(sink, *column)
-            for number, arrays in enumerate(named, start=len(self.templates)):
+            for number, arrays in enumerate(user_features, start=len(self.templates)):
                 add_named(sink, number, np.uint64(text_hash(self.names[number])), *arrays)
             if not sink.state[OVERFLOW]:
                 break
@@ -157,8 +157,8 @@ class FeatureExtractor:
             if (size := sum(array.nbytes for array in sink)) > memory_limit():
                 raise TooLargeError(f"its features take more than {size / 1e9:.1f} GB, more than this process may have")
             sink = larger(sink)
-        features = collected(sink, len(rows), self.centred, self.relative)
-        if max(sink.hashes.size, sink.value.size) <= KEPT:
+        features = features_of(sink, len(rows), self.centred, self.relative)
+        if max(sink.hashes.size, sink.value.size) <= MAX_ROOM:
             self._sinks.append(sink)
         return features
 
@@ -169,21 +169,21 @@ class FeatureExtractor:
         for y, candidate in enumerate(candidates):
             check()
             try:
-                given = function(candidate)
-                if not hasattr(given, "items"):
-                    said = f"template {name}{_line_of(function)} gave {given!r:.60}; expected a dict of numbers by name"
-                    raise RecipeError(said, path=_place_of(candidate, y))
-                pairs = [(str(feature), float(value)) for feature, value in given.items()]
+                numbers = function(candidate)
+                if not hasattr(numbers, "items"):
+                    message = f"{name}{_line_of(function)} gave {numbers!r:.60}; expected a dict of numbers by name"
+                    raise RecipeError(f"template {message}", path=_place_of(candidate, y))
+                pairs = [(str(feature), float(value)) for feature, value in numbers.items()]
             except RerankError:
                 raise
             except Exception as error:
-                said = f"failed{_line_of(function, error)}: {type(error).__name__}: {error}"
-                raise RecipeError(f"template {name} {said}", path=_place_of(candidate, y)) from error
+                message = f"failed{_line_of(function, error)}: {type(error).__name__}: {error}"
+                raise RecipeError(f"template {name} {message}", path=_place_of(candidate, y)) from error
             for feature, value in pairs:
                 if not abs(value) <= FLOAT32_MAX:
-                    message = f"expected a finite number, at most {FLOAT32_MAX:.3g}"
-                    said = f"template {name} gave {feature!r} the value {value}; {message}"
-                    raise RecipeError(said, path=_place_of(candidate, y))
+                    bounds = f"expected a finite number, at most {FLOAT32_MAX:.3g}"
+                    message = f"template {name} gave {feature!r} the value {value}; {bounds}"
+                    raise RecipeError(message, path=_place_of(candidate, y))
                 hashes.append(hash_of(feature))
                 owner.append(y)
                 values.append(value)
@@ -192,8 +192,8 @@ class FeatureExtractor:
 
 def _line_of(function: UserTemplate, error: Exception | None = None) -> str:
     """The last line of the user's file that was running when a template raised ``error``, or where the template is."""
-    raised = extract_tb(error.__traceback__) if error is not None else []
-    frames = [frame for frame in raised if not frame.filename.startswith(f"{PACKAGE}{os.sep}")]
+    stack = extract_tb(error.__traceback__) if error is not None else []
+    frames = [frame for frame in stack if not frame.filename.startswith(f"{PACKAGE}{os.sep}")]
     code = getattr(unwrap(function), "__code__", None)
     if inner := [frame for frame in frames if frame.filename == frames[0].filename]:
         line = f", {inner[-1].line}" if inner[-1].line else ""
@@ -201,13 +201,13 @@ def _line_of(function: UserTemplate, error: Exception | None = None) -> str:
     return f" at {code.co_filename}:{code.co_firstlineno}" if code is not None else ""  # what it gives is wrong
 
 
-def _place_of(candidate: Any, place: int) -> str:
-    """The place of a candidate as its list has it; else its ``place``, from 0."""
+def _place_of(candidate: Any, index: int) -> str:
+    """The place of a candidate as its list has it; else its ``index``, from 0."""
     nbest = getattr(candidate, "nbest", None)
     if nbest is None:
-        return f"candidate {place + 1}"
-    file = f"{nbest.path}:{nbest.lines[place]}: " if os.path.isfile(nbest.path) else ""
-    return f"{file}{nbest.id and f'list {nbest.id}, '}candidate {nbest.indices[place] + 1}"
+        return f"candidate {index + 1}"
+    file = f"{nbest.path}:{nbest.lines[index]}: " if os.path.isfile(nbest.path) else ""
+    return f"{file}{nbest.id and f'list {nbest.id}, '}candidate {nbest.indices[index] + 1}"
 
 
 class Extractor(FeatureExtractor):
@@ -228,14 +228,14 @@ class Extractor(FeatureExtractor):
         **others: Any,
     ) -> None:
         super().__init__(templates, symbols, **others)
-        given = heads or {}
-        syntactic, semantic = SYNTACTIC | dict(given.get("syntactic", {})), SEMANTIC | dict(given.get("semantic", {}))
+        rules = heads or {}
+        syntactic, semantic = SYNTACTIC | dict(rules.get("syntactic", {})), SEMANTIC | dict(rules.get("semantic", {}))
         self._grower = Grower(symbols, syntactic, semantic)
         depth = max((template.depth for template in templates if template.scope == UPWARD), default=0)
         self._families.sort(key=lambda family: (family.sees == EITHER, family.scope == TREE, family.ids[0]))
         scopes = list(dict.fromkeys(family.scope for family in self._families if family.sees != EITHER))
         self._scopes = np.array([[scope, depth if scope == UPWARD else 0] for scope in scopes], np.int64).reshape(-1, 2)
-        self._scope_of = {scope: place for place, scope in enumerate(scopes)}
+        self._scope_of = {scope: index for index, scope in enumerate(scopes)}
 
     def features(
         self,
@@ -258,14 +258,14 @@ class Extractor(FeatureExtractor):
         forest = self._grower.grow(trees, np.ascontiguousarray(base, np.float64), table)
         if rows is None:
             rows = Lists.one("", "", 1, [b""] * total, range(total), scores=forest.base[:, np.newaxis])
-        seen = score_view(rows, table)
+        scores = score_view(rows, table)
 
         def fire(sink: Sink) -> None:
             places = places_of(forest, self._scopes, sink)
             for family in self._families:
                 check()
-                given = (seen,) if family.sees == EITHER else (forest, places[self._scope_of[family.scope]])
-                family.fire(*given, sink, family.ids, family.seeds, family.options)
+                inputs = (scores,) if family.sees == EITHER else (forest, places[self._scope_of[family.scope]])
+                family.fire(*inputs, sink, family.ids, family.seeds, family.options)
 
         return self._extract(rows, candidates, table, fire)
 
@@ -345,21 +345,21 @@ def fired(template: Any, *candidates: str, source: str = "", **fields: Any) -> d
     """
     from rerank.features.text.view import make_view  # with what texts alone need
 
-    made, symbols = make_template(template), SymbolTable()
-    nothing = "(X (Y z))" if made.content == "trees" else ""
+    template, symbols = make_template(template), SymbolTable()
+    nothing = "(X (Y z))" if template.content == "trees" else ""
     texts = [text.encode() for text in (*candidates, *[nothing] * (len(candidates) == 1))]
     base = -np.arange(1.0, len(texts) + 1)
-    if made.content == "trees":
-        of_trees = Extractor([made], symbols, centred=False)
-        features = of_trees.features(parse_brackets(texts, symbols), base)
+    if template.content == "trees":
+        extractor = Extractor([template], symbols, centred=False)
+        features = extractor.features(parse_brackets(texts, symbols), base)
     else:
         nbest = Lists.one("", "", 1, texts, range(1, len(texts) + 1), **{"scores": base[:, None]} | fields)
         view = make_view(nbest, source.encode(), symbols)
-        features = TextExtractor([made], symbols, centred=False).features(view, nbest)
-    named = {}
+        features = TextExtractor([template], symbols, centred=False).features(view, nbest)
+    values = {}
     for i, (first, last) in enumerate(zip(features.symbol_first, features.symbol_last, strict=True)):
         name = " ".join(symbols.text_of_hash(int(h)) or "?" for h in features.symbols[first:last])
         for e in range(features.first[i], features.first[i + 1]):
             if features.candidate[e] == 0:
-                named[name] = round(float(features.value[e]), 4)
-    return named
+                values[name] = round(float(features.value[e]), 4)
+    return values

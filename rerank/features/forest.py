@@ -126,10 +126,10 @@ class HeadTable:
             steps = rules.get(label, DEFAULT_RULE)
             self._rank[row] = len(steps) - 1
             for number in reversed(range(len(steps))):
-                direction, *sought = steps[number].split()
+                direction, *targets = steps[number].split()
                 self._left[row, number] = direction == "<"
-                for one in sought:
-                    self._rank[row, columns[one] if one != "*" else slice(None)] = number
+                for target in targets:
+                    self._rank[row, columns[target] if target != "*" else slice(None)] = number
         self._row_of = LabelArray(symbols, rows, np.int16)
         self._column_of = LabelArray(symbols, columns, np.int16)
 
@@ -280,9 +280,9 @@ class Grower:
         if not np.all(label[plain] == self._roots[0]):
             label = label.copy()
             label[plain] = self._roots[0]
-        given = trees._replace(label=label, word=np.where(trees.word >= 0, symbols.lower[trees.word], -1))
+        nodes = trees._replace(label=label, word=np.where(trees.word >= 0, symbols.lower[trees.word], -1))
         forest = Forest(
-            **given._asdict(),
+            **nodes._asdict(),
             **dict(room),
             flags=np.empty(n, np.uint8),
             inside=np.empty(n, np.uint64),
@@ -337,7 +337,7 @@ class Finder(NamedTuple):
     place_at: np.ndarray  # int32: the place in a slot
     place_of: np.ndarray  # int32 [n]: the place of a node, -1 if the scope does not look there
     last: np.ndarray  # int32 [n]: the last candidate of a place
-    used: np.ndarray  # int32 [n]: where the next entry of a place goes
+    cursor: np.ndarray  # int32 [n]: where the next entry of a place goes
 
 
 @kernel
@@ -366,18 +366,18 @@ def find_places(f: Forest, scope: int, depth: int, finder: Finder, sink: Sink, o
                 out.first[p + 1] += 1
     for p in range(places):
         out.first[p + 1] += out.first[p]
-        finder.used[p] = out.first[p]
+        finder.cursor[p] = out.first[p]
     for y in range(f.first.shape[0] - 1):
         for i in range(f.first[y], f.first[y + 1]):
             p = finder.place_of[i]
             if p < 0:
                 continue
-            entry = finder.used[p] - 1
+            entry = finder.cursor[p] - 1
             if entry >= out.first[p] and sink.candidate[entry] == y:
                 sink.value[entry] += 1
             else:
                 sink.candidate[entry + 1], sink.value[entry + 1] = y, 1
-                finder.used[p] += 1
+                finder.cursor[p] += 1
     sink.state[ENTRIES] = out.first[places]
     return places
 
@@ -396,9 +396,9 @@ def places_of(f: Forest, scopes: np.ndarray, sink: Sink) -> list[Places]:
     edges, keys = np.empty(f.leaf.size + f.first.size, np.uint64), np.empty(capacity, np.uint64)
     work = np.empty((3 + S, n), np.int32)
     finder = Finder(edges, keys, np.empty(capacity, np.int32), work[0], work[1], work[2])
-    found = list[Places]()
+    places = list[Places]()
     for (scope, depth), node in zip(scopes.tolist(), work[3:], strict=True):
         out = Places(node, np.empty(n + 1, np.int64))
         total = find_places(f, scope, depth, finder, sink, out)
-        found.append(Places(node[:total], out.first[: total + 1]))
-    return found
+        places.append(Places(node[:total], out.first[: total + 1]))
+    return places

@@ -38,7 +38,7 @@ class ListRows(NamedTuple):
     stats: np.ndarray  # float64 [N, K]
     reference: np.ndarray  # float64 [L, R]
 
-    def numbered(self, number: np.ndarray | None) -> "ListRows":
+    def renumber(self, number: np.ndarray | None) -> "ListRows":
         """The same lists with other ``ids``: ``number`` (int32) maps the old ones to the new ones; None: the same."""
         return self if number is None else self._replace(ids=frozen(number[self.ids]))
 
@@ -50,18 +50,18 @@ class ListRows(NamedTuple):
     def origins(self) -> "ListRows":
         """The amounts that were subtracted from the values of every list, as those of one candidate without scores or
         statistics."""
-        kept, lists = np.flatnonzero(self.origin), self.lists.size - 1
-        features = np.searchsorted(kept, self.features).astype(np.int64)
-        origin, nothing = self.origin[kept], np.zeros(kept.size, np.uint8)
+        indices, lists = np.flatnonzero(self.origin), self.lists.size - 1
+        features = np.searchsorted(indices, self.features).astype(np.int64)
+        origin, zeros = self.origin[indices], np.zeros(indices.size, np.uint8)
         longs = offsets(origin == LONG)[features]
         flat, wide = np.zeros(lists), np.zeros((lists, 0))
-        entries = self.ids[kept], np.ones(kept.size, np.uint8), nothing.view(np.int8), self.long_origin[:0], nothing
+        entries = self.ids[indices], np.ones(indices.size, np.uint8), zeros.view(np.int8), self.long_origin[:0], zeros
         values = origin, self.long_origin, longs
         return ListRows(*map(frozen, (np.arange(lists + 1), features, *entries, *values, flat, flat, wide, wide)))
 
 
 class RowRun(NamedTuple):
-    """Lists among others: as many as have ``RUN`` features, or one with more."""
+    """Lists among others: as many as have ``RUN_FEATURES`` features, or one with more."""
 
     order: np.ndarray  # int64: indices of the features that have a column, list by list in column order
     column: np.ndarray  # int32: of its features
@@ -132,11 +132,11 @@ class RowBuilder:
     ) -> None:
         """Add L lists with ``sizes`` candidates and ``counts`` features each (int64 [L]), one after the other."""
         # The last of 256 candidates has the number 255, but a feature of all of them has 256 entries.
-        most = int(sizes.max(initial=0))
-        if most <= 1 << 16:
-            candidate = candidate.astype(np.uint8 if most <= 1 << 8 else np.uint16)
-        if most < 1 << 16:
-            entries = entries.astype(np.uint8 if most < 1 << 8 else np.uint16)
+        longest = int(sizes.max(initial=0))
+        if longest <= 1 << 16:
+            candidate = candidate.astype(np.uint8 if longest <= 1 << 8 else np.uint16)
+        if longest < 1 << 16:
+            entries = entries.astype(np.uint8 if longest < 1 << 8 else np.uint16)
         small, long = short(value)
         of_lists = offsets(entries)[offsets(counts)]
         longs = np.diff(offsets(small == LONG)[of_lists])
@@ -154,7 +154,7 @@ class RowBuilder:
         self, column: np.ndarray | None, width: int, about: dict[str, Any], scale: np.ndarray | None = None
     ) -> Corpus:
         """The corpus; ``column`` (int32) maps ids to columns; None: ids are columns. See ``make_corpus``."""
-        return make_corpus(self.rows().numbered(column), width, about, scale)
+        return make_corpus(self.rows().renumber(column), width, about, scale)
 
 
 _NOTHING = (
@@ -174,7 +174,7 @@ def short(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return small, values[long]
 
 
-def restored(small: np.ndarray, long: np.ndarray) -> np.ndarray:
+def unpack(small: np.ndarray, long: np.ndarray) -> np.ndarray:
     """The inverse of ``short``."""
     values = small.astype(np.float32)
     if long.size:
@@ -193,7 +193,7 @@ def make_corpus(rows: ListRows, width: int, about: dict[str, Any], scale: np.nda
     np.cumsum(starts, out=starts)
     at, columns, values = starts[:-1].copy(), np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]), np.float32)
     for part in _runs_of(rows):
-        fill_rows(part, restored(part.value, part.long_value), at, columns, values)
+        fill_rows(part, unpack(part.value, part.long_value), at, columns, values)
     if scale is not None and scale.size:
         free = columns < scale.size
         values[free] = values[free] * scale[columns[free]]
@@ -214,15 +214,15 @@ def make_corpus(rows: ListRows, width: int, about: dict[str, Any], scale: np.nda
     )
 
 
-RUN = 1 << 16  # features of lists that are looked at together
+RUN_FEATURES = 1 << 16  # features of lists that are looked at together
 
 
 def _runs_of(rows: ListRows) -> Iterator[RowRun]:
     """The lists in runs."""
     first, last, before, columns = 0, rows.lists.size - 1, 0, frozen(rows.ids)
     while first < last:
-        end = max(first + 1, int(np.searchsorted(rows.features, rows.features[first] + RUN, side="right")) - 1)
-        end = min(end, first + RUN, last)
+        end = max(first + 1, int(np.searchsorted(rows.features, rows.features[first] + RUN_FEATURES, side="right")) - 1)
+        end = min(end, first + RUN_FEATURES, last)
         a, b = int(rows.features[first]), int(rows.features[end])
         starts = offsets(rows.entries[a:b])
         counts = np.diff(rows.features[first : end + 1])
@@ -237,10 +237,10 @@ def _runs_of(rows: ListRows) -> Iterator[RowRun]:
 
 def _by_column(column: np.ndarray, number: np.ndarray) -> np.ndarray:
     """Indices of the features that have a column, by the ``number`` of their list, then by column."""
-    kept = np.flatnonzero(column >= 0)
+    indices = np.flatnonzero(column >= 0)
     # Number, column and index in one 64-bit number: a plain sort of these is several times as fast as an argsort. One
-    # list may have any number of features, several have no more than RUN.
+    # list may have any number of features, several have no more than RUN_FEATURES.
     bits = 16 if number[-1:].any() else 32
-    packed = (number[kept] << 47) | (column[kept].astype(np.int64) << bits) | kept
-    packed.sort()
-    return packed & ((1 << bits) - 1)
+    keys = (number[indices] << 47) | (column[indices].astype(np.int64) << bits) | indices
+    keys.sort()
+    return keys & ((1 << bits) - 1)

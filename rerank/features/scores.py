@@ -14,8 +14,8 @@ from rerank.kernels.compile import kernel
 from rerank.readers.lists import Lists, answer_numbers
 from rerank.readers.problems import Problem
 
-BASE, GAP, BEST, MOST_BINS = mark("(base)"), mark("gap"), mark("best"), 64
-BINS = np.array([mark(f"bin={n}") for n in range(MOST_BINS)], np.uint64)
+BASE, GAP, BEST, MAX_BINS = mark("(base)"), mark("gap"), mark("best"), 64
+BINS = np.array([mark(f"bin={n}") for n in range(MAX_BINS)], np.uint64)
 UNFIT = f"found a score that is not finite or exceeds {FLOAT32_MAX:.3g}"
 
 
@@ -40,29 +40,29 @@ def score_view(nbest: Lists, symbols: SymbolTable | None) -> ScoreView:
 def groups(lists: np.ndarray, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The candidates that have an answer (int64 [n]), and their answers by numbers of their own in every list (int64
     [n]); lists: int64 [L + 1], answers: int32 [N], -1 for none."""
-    places = np.flatnonzero(answers >= 0)
-    owner = np.searchsorted(lists, places, side="right") - 1
-    return places, owner * (int(answers.max(initial=0)) + 1) + answers[places]
+    candidates = np.flatnonzero(answers >= 0)
+    owner = np.searchsorted(lists, candidates, side="right") - 1
+    return candidates, owner * (int(answers.max(initial=0)) + 1) + answers[candidates]
 
 
 def votes(lists: np.ndarray, answers: np.ndarray) -> np.ndarray:
     """float64 [N]: the logarithm of how many candidates of the list have the same answer; 0 without one."""
-    (places, group), out = groups(lists, answers), np.zeros(answers.size)
-    out[places] = np.log(np.bincount(group)[group])
+    (candidates, group), out = groups(lists, answers), np.zeros(answers.size)
+    out[candidates] = np.log(np.bincount(group)[group])
     return out
 
 
 def means_of_answers(lists: np.ndarray, answers: np.ndarray, values: np.ndarray) -> np.ndarray:
     """float64 [N, K]: ``values`` (within ±FLOAT32_MAX), each the mean over the candidates of the list with the same
     answer; without an answer as it is."""
-    (places, group), out = groups(lists, answers), np.array(np.clip(values, -FLOAT32_MAX, FLOAT32_MAX))
+    (candidates, group), out = groups(lists, answers), np.array(np.clip(values, -FLOAT32_MAX, FLOAT32_MAX))
     count = np.maximum(np.bincount(group), 1)
     for column in out.T:
-        least, most = np.full(count.size, np.inf), np.full(count.size, -np.inf)
-        np.minimum.at(least, group, column[places])
-        np.maximum.at(most, group, column[places])
+        low, high = np.full(count.size, np.inf), np.full(count.size, -np.inf)
+        np.minimum.at(low, group, column[candidates])
+        np.maximum.at(high, group, column[candidates])
         # The mean of equal numbers may miss them by rounding, which would become a column's whole deviation.
-        column[places] = np.clip(np.bincount(group, column[places]) / count, least, most)[group]
+        column[candidates] = np.clip(np.bincount(group, column[candidates]) / count, low, high)[group]
     return out
 
 
@@ -72,7 +72,7 @@ def shared(rows: Lists, lists: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def unfit(nbest: Lists) -> dict[int, Problem]:
-    """The candidates with a named score that features cannot hold, by place."""
+    """The candidates with a named score that features cannot hold, by index."""
     if not nbest.names:
         return {}
     bad = np.flatnonzero(~(np.abs(nbest.scores) <= FLOAT32_MAX).all(axis=1)).tolist()
@@ -139,8 +139,8 @@ def _emit_within(
     names, scores = view.names, view.scores
     N = scores.shape[0]
     for k in range(scores.shape[1]):
-        first, most = 0, scores[order[N - 1, k], k]
-        spread = most - scores[order[0, k], k]
+        first, highest = 0, scores[order[N - 1, k], k]
+        spread = highest - scores[order[0, k], k]
         while first < N and spread > 0.0:
             last, score = first + 1, scores[order[first, k], k]
             while last < N and scores[order[last, k], k] == score:
@@ -148,9 +148,9 @@ def _emit_within(
             below, others = first + last - 1, 2 * (N - 1)  # twice the numbers: those with the same count by half
             for v in range(ids.shape[0]):
                 bins = options[v].bins
-                place = BINS[min(below * bins // others, max(bins, 1) - 1)]
-                kinds = (RANK, below / others), (GAP, (most - score) / spread), (BEST, 1.0 * (last == N))
-                for symbol, value in (*kinds, (place, 1.0 * (bins > 0))):
+                bin_mark = BINS[min(below * bins // others, max(bins, 1) - 1)]
+                kinds = (RANK, below / others), (GAP, (highest - score) / spread), (BEST, 1.0 * (last == N))
+                for symbol, value in (*kinds, (bin_mark, 1.0 * (bins > 0))):
                     h = put(sink, put(sink, begin(sink, ids[v], seeds[v]), names[k]), symbol)
                     for i in range(first, last):
                         emit_value(sink, h, order[i, k], value)
@@ -173,14 +173,14 @@ class Within(ScoreTemplate):
     Three or four features per score.
     """
 
-    bins: Annotated[int, Range(0, MOST_BINS)] = 0
+    bins: Annotated[int, Range(0, MAX_BINS)] = 0
 
     @staticmethod
     def fire(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
         """Sort, then run the kernel."""
-        named = np.flatnonzero(view.names)
-        scores = np.clip(np.column_stack([view.base, view.scores[:, named]]), -FLOAT32_MAX, FLOAT32_MAX)
-        names = np.concatenate([np.array([BASE]), view.names[named]])
+        columns = np.flatnonzero(view.names)
+        scores = np.clip(np.column_stack([view.base, view.scores[:, columns]]), -FLOAT32_MAX, FLOAT32_MAX)
+        names = np.concatenate([np.array([BASE]), view.names[columns]])
         if scores.size:
             _emit_within(
                 view._replace(names=names, scores=scores), np.argsort(scores, axis=0), sink, ids, seeds, options

@@ -92,10 +92,10 @@ class Template(Checked, ABC):
     @property
     def name(self) -> str:
         """Name with the options that differ from their defaults: ``Rule(ancestors=1)``; hashed into every feature."""
-        changed = [
+        options = [
             f"{f.name}={value}" for f in dataclasses.fields(self) if (value := getattr(self, f.name)) != f.default
         ]
-        return f"{self.kind}({', '.join(changed)})" if changed else self.kind
+        return f"{self.kind}({', '.join(options)})" if options else self.kind
 
     @cached_property
     def seed(self) -> int:

@@ -35,18 +35,18 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 class Called:
     """A function that kernels call as a ``Leaf``, and Python in another way."""
 
-    declared: Callable[..., Any]
+    function: Callable[..., Any]
 
     def pick(self, *types: Any) -> Callable[..., Any]:  # noqa: ARG002 - by_type looks at them
         """The function that is compiled for arguments of these types."""
-        return self.declared
+        return self.function
 
     @cached_property
     def _numba_type_(self) -> Any:
         """What numba takes it for, wherever a kernel names it."""
         from rerank.kernels.leaves import Leaf
 
-        return Leaf(self.declared, self.pick)
+        return Leaf(self.function, self.pick)
 
 
 class Kernel(Called):
@@ -55,7 +55,7 @@ class Kernel(Called):
     rehearsal: ClassVar["Rehearsal | None"] = None  # of this process
 
     def __init__(self, function: Callable[..., Any], state: str | None) -> None:
-        self.declared, self.state = function, state
+        self.function, self.state = function, state
         update_wrapper(self, function)
 
     @cached_property
@@ -63,15 +63,15 @@ class Kernel(Called):
         """The functions that Python calls."""
         from rerank.kernels.leaves import compiled
 
-        return compiled(self.declared, self.state)
+        return compiled(self.function, self.state)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         if Kernel.rehearsal is not None:
-            return Kernel.rehearsal.call(self, *arguments, **named)
-        return self.compiled(*arguments, **named)
+            return Kernel.rehearsal.call(self, *arguments, **keywords)
+        return self.compiled(*arguments, **keywords)
 
     def __reduce__(self) -> str:
-        return self.declared.__qualname__
+        return self.function.__qualname__
 
 
 class Rehearsal:
@@ -87,16 +87,16 @@ class Rehearsal:
         self.calls, self._inside = dict[tuple[Kernel, Any], None](), False
         self._spent = defaultdict[Kernel, float](float)
 
-    def call(self, kernel: Kernel, *arguments: Any, **named: Any) -> Any:
+    def call(self, kernel: Kernel, *arguments: Any, **keywords: Any) -> Any:
         """What ``kernel`` gives; those that it calls itself are compiled with it."""
         if self._inside:
-            return kernel.declared(*arguments, **named)
+            return kernel.function(*arguments, **keywords)
         self.calls[kernel, tuple(map(kernel.compiled.typeof_pyval, arguments))] = None
         if self._spent[kernel] > self.LONG:
-            return kernel.compiled(*arguments, **named)
+            return kernel.compiled(*arguments, **keywords)
         self._inside, start = True, time.perf_counter()
         try:
-            return kernel.declared(*arguments, **named)
+            return kernel.function(*arguments, **keywords)
         finally:
             self._inside = False
             self._spent[kernel] += time.perf_counter() - start
@@ -158,9 +158,9 @@ def kernel_of(function: F, *kinds: type) -> F:
     """
     if not isinstance(function, Kernel):
         return function
-    modules = {function.declared.__module__, *(kind.__module__ for kind in kinds)}
+    modules = {function.function.__module__, *(kind.__module__ for kind in kinds)}
     files = {module: getattr(sys.modules.get(module), "__file__", None) for module in modules}
-    return _compiled(cast(F, function.declared), None if "__main__" in modules else kernel_state(files))
+    return _compiled(cast(F, function.function), None if "__main__" in modules else kernel_state(files))
 
 
 HOOKS: dict[str, "ByType"] = {}  # all declared functions, by name
@@ -169,10 +169,10 @@ HOOKS: dict[str, "ByType"] = {}  # all declared functions, by name
 class ByType(Called):
     """A function with a body for each of several classes; that for ``object`` is the default."""
 
-    def __init__(self, declared: Callable[..., Any]) -> None:
-        self.bodies: dict[type, Callable[..., Any]] = {object: declared}
-        self.declared = declared
-        update_wrapper(self, declared)
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.bodies: dict[type, Callable[..., Any]] = {object: function}
+        self.function = function
+        update_wrapper(self, function)
 
     def __call__(self, *arguments: Any) -> Any:
         return self.body_of([type(argument) for argument in arguments])(*arguments)
@@ -193,13 +193,13 @@ class ByType(Called):
         return self.bodies[object]
 
 
-def by_type(declared: F) -> F:
+def by_type(function: F) -> F:
     """Declare a function of kernels whose body depends on the classes of its arguments; its own is the default.
 
     In plain Python it picks by the values that it is called with.
     """
-    HOOKS[declared.__name__] = made = ByType(declared)
-    return cast(F, made)
+    HOOKS[function.__name__] = hook = ByType(function)
+    return cast(F, hook)
 
 
 def take_methods(kind: type) -> None:
@@ -209,14 +209,14 @@ def take_methods(kind: type) -> None:
             HOOKS[name].bodies[kind] = method.__func__
 
 
-def body(declared: Callable[..., Any], kind: type) -> Callable[[F], F]:
-    """The decorator of the body of ``declared`` for arguments of the class ``kind``, and of classes derived from it.
+def body(hook: Callable[..., Any], kind: type) -> Callable[[F], F]:
+    """The decorator of the body of ``hook`` for arguments of the class ``kind``, and of classes derived from it.
 
     A learner's settings (``Learner.Settings``) count as the learner.
     """
 
     def register(function: F) -> F:
-        cast(ByType, declared).bodies[kind] = function
+        cast(ByType, hook).bodies[kind] = function
         return function
 
     return register
@@ -264,11 +264,11 @@ class KernelPart(Checked):
 def _settings_class(owner: Any) -> Any:
     """The class; kernels in the disk cache name it by module and qualified name."""
     names = [item.name for item in fields(owner) if item.name not in owner.extra and item.name != "update"]
-    made: Any = NamedTuple("Settings", [(name, Any) for name in (*owner.extra, *names)])  # type: ignore[misc]
-    made.__module__ = owner.__module__
-    made.__qualname__ = f"{owner.__qualname__}.Settings"
-    setattr(made, "owner", owner)  # noqa: B010 - mypy takes it for a tuple
-    return made
+    settings: Any = NamedTuple("Settings", [(name, Any) for name in (*owner.extra, *names)])  # type: ignore[misc]
+    settings.__module__ = owner.__module__
+    settings.__qualname__ = f"{owner.__qualname__}.Settings"
+    setattr(settings, "owner", owner)  # noqa: B010 - mypy takes it for a tuple
+    return settings
 
 
 def settings_of(part: Any, extra: Mapping[str, Any]) -> Any:

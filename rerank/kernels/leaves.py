@@ -47,7 +47,7 @@ _naming = threading.Lock()
 log = logging.getLogger("rerank")
 NAME = "rerank-kernels"
 DIGEST = 32  # bytes behind what numba keeps
-KEPT = 64  # the states that were used last stay; one takes some 5 MB
+MAX_STATES = 64  # the states that were used last stay; one takes some 5 MB
 USER = os.geteuid() if hasattr(os, "geteuid") else None  # None: not a POSIX system, without owners and modes
 
 
@@ -82,7 +82,7 @@ class Leaf(types.Callable, types.Dummy):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any], pick: Callable[..., Any]) -> None:
         self.called, self.inlined = cache(numba.njit(**LEAF)), cache(numba.njit(**LEAF, forceinline=True))
         self.pick = pick
-        self.made: dict[Any, Any] = {}
+        self.compiled: dict[Any, Any] = {}
         super().__init__(f"{function.__module__}.{function.__qualname__} at {id(function):x}")
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:  # noqa: ARG002
@@ -91,16 +91,16 @@ class Leaf(types.Callable, types.Dummy):  # type: ignore[misc]
         takes_tuple = any(isinstance(kind, types.NamedTuple) for kind in args)
         compiler = (self.inlined if takes_tuple else self.called)(self.pick(*args))._compiler
         names, args = compiler.fold_argument_types(args, kws)
-        if args not in self.made:
-            self.made[args] = made = compiler.compile(args, None)
-            made.target_context.insert_user_function(made.library, made.fndesc, [made.library])
-        return self.made[args].signature.replace(pysig=names)
+        if args not in self.compiled:
+            self.compiled[args] = code = compiler.compile(args, None)
+            code.target_context.insert_user_function(code.library, code.fndesc, [code.library])
+        return self.compiled[args].signature.replace(pysig=names)
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
         return [], True
 
     def get_impl_key(self, sig: Any) -> Any:
-        return self.made[sig.args].library
+        return self.compiled[sig.args].library
 
 
 register_model(Leaf)(models.OpaqueModel)
@@ -113,19 +113,19 @@ def state_directory(state: str) -> str | None:
     It is below $NUMBA_CACHE_DIR, else $XDG_CACHE_HOME, else ~/.cache, else in a temporary directory; None, with a
     warning, if neither can be used.
     """
-    named = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    base = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     problems = []
-    for place in (Path(named).absolute() / NAME, Path(tempfile.gettempdir()).absolute() / f"{NAME}-{USER}"):
+    for folder in (Path(base).absolute() / NAME, Path(tempfile.gettempdir()).absolute() / f"{NAME}-{USER}"):
         try:
-            for path in (place, place / state):
+            for path in (folder, folder / state):
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
                 _check_owner(path)
-            os.utime(place / state)  # used now
+            os.utime(folder / state)  # used now
         except OSError as error:
-            problems.append(f"{place}: {reason(error)}")
+            problems.append(f"{folder}: {reason(error)}")
         else:
-            _remove_unused(place)
-            return str(place / state)
+            _remove_unused(folder)
+            return str(folder / state)
     log.warning("compiled kernels are kept for this process only: %s", "; ".join(problems))
     return None
 
@@ -146,7 +146,7 @@ def seal(dispatcher: Any) -> None:
     with suppress(AttributeError):  # a numba that keeps functions otherwise: they are compiled in every process
         file = dispatcher._cache._cache_file
         dump = file._dump
-        file._dump = lambda found: (content := dump(found)) + sha256(content).digest()
+        file._dump = lambda index: (content := dump(index)) + sha256(content).digest()
         save, name = file.save, file._index_name.removesuffix(".nbi")
 
         def save_apart(key: Any, data: Any) -> None:
@@ -159,16 +159,16 @@ def seal(dispatcher: Any) -> None:
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
     """Within the block no other process is in one with the same ``path``, where files can be locked."""
-    held = None
+    file = None
     with suppress(OSError):  # another process has removed the directory as one that nobody uses
-        held = lock(path, wait=True)
+        file = lock(path, wait=True)
     try:
         yield
     finally:
-        if held is not None:
+        if file is not None:
             with suppress(OSError):  # a file system without locks
-                fcntl.flock(held, fcntl.LOCK_UN)  # closing leaves it to processes that were forked meanwhile
-            held.close()
+                fcntl.flock(file, fcntl.LOCK_UN)  # closing leaves it to processes that were forked meanwhile
+            file.close()
 
 
 def _compile_alone(dispatcher: Any, directory: str) -> None:
@@ -191,15 +191,15 @@ def _drop_damaged(directory: Path, name: str) -> None:
         content = b""
         with suppress(OSError):  # another process has removed it, or it cannot be read
             content = path.read_bytes()
-        kept = content.removeprefix(version) if path.suffix == ".nbi" else content
-        if sha256(kept[:-DIGEST]).digest() != kept[-DIGEST:]:
+        data = content.removeprefix(version) if path.suffix == ".nbi" else content
+        if sha256(data[:-DIGEST]).digest() != data[-DIGEST:]:
             path.unlink(missing_ok=True)
 
 
-def _remove_unused(place: Path) -> None:
+def _remove_unused(folder: Path) -> None:
     """Remove states but those that were used last; a process that still runs makes its directory again."""
     with suppress(OSError):  # another process is at it
-        for path in sorted(place.glob("[0-9a-f]" * 16), key=lambda path: path.stat().st_mtime)[:-KEPT]:
+        for path in sorted(folder.glob("[0-9a-f]" * 16), key=lambda path: path.stat().st_mtime)[:-MAX_STATES]:
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -210,12 +210,12 @@ def compiled(function: Callable[..., Any], state: str | None) -> Any:
         directory = state and state_directory(state)
         try:
             config.CACHE_DIR = directory or before
-            made = numba.njit(**OPTIONS, cache=bool(directory))(function)
+            dispatcher = numba.njit(**OPTIONS, cache=bool(directory))(function)
             if directory:
                 _drop_damaged(Path(directory), function.__name__.strip("<>"))  # which numba leaves out of file names
-                seal(made)
-                _compile_alone(made, directory)
-            return made
+                seal(dispatcher)
+                _compile_alone(dispatcher, directory)
+            return dispatcher
         finally:
             config.CACHE_DIR = before
 

@@ -33,9 +33,9 @@ def code_digest(parts: tuple[str, ...]) -> str:
     absolute is one of another package."""
     files: dict[str, Path] = {}
     for part in parts:
-        place = PACKAGE / part
-        for path in place.rglob("*.py") if place.is_dir() else [place]:
-            files[path.relative_to(PACKAGE if place.is_relative_to(PACKAGE) else place).as_posix()] = path
+        root = PACKAGE / part
+        for path in root.rglob("*.py") if root.is_dir() else [root]:
+            files[path.relative_to(PACKAGE if root.is_relative_to(PACKAGE) else root).as_posix()] = path
     return _digest(files)
 
 
@@ -123,7 +123,7 @@ def _with_imports(module: str, path: Path) -> dict[str, Path]:
     depth = module.count(".") + (path.name == "__init__.py")
     root, top = path.absolute().parents[depth], module.partition(".")[0]
     library = _is_library(root)
-    others = [] if library else [Path(place or ".").absolute() for place in sys.path]
+    others = [] if library else [Path(folder or ".").absolute() for folder in sys.path]
     folders = [root, *(folder for folder in others if not _is_library(folder))]
     files: dict[str, Path] = {}
     waiting = [(module, path)]
@@ -132,12 +132,12 @@ def _with_imports(module: str, path: Path) -> dict[str, Path]:
         if name in files:
             continue
         files[name] = path
-        for imported in _imports(path, name if path.name == "__init__.py" else name.rpartition(".")[0]):
-            first = imported.partition(".")[0]
+        for target in _imports(path, name if path.name == "__init__.py" else name.rpartition(".")[0]):
+            first = target.partition(".")[0]
             # This program's sources have a digest of their own; of a library, the package of the module counts.
-            wanted = first == top if library else first != PACKAGE.name
-            if wanted and (file := _file_below(folders, imported)) is not None:
-                waiting.append((imported, file))
+            relevant = first == top if library else first != PACKAGE.name
+            if relevant and (file := _file_below(folders, target)) is not None:
+                waiting.append((target, file))
     return files
 
 
@@ -149,8 +149,8 @@ def _is_library(folder: Path) -> bool:
 
 def _file_below(folders: list[Path], module: str) -> Path | None:
     """The file of a module in the first of the folders that has it."""
-    places = (folder.joinpath(*module.split(".")) for folder in folders)
-    files = (file for place in places for file in (place / "__init__.py", place.with_name(f"{place.name}.py")))
+    paths = (folder.joinpath(*module.split(".")) for folder in folders)
+    files = (file for path in paths for file in (path / "__init__.py", path.with_name(f"{path.name}.py")))
     return next(filter(Path.is_file, files), None)
 
 

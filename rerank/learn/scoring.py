@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.features.sink import NEAR
+from rerank.features.sink import MIN_SPREAD
 from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric, best_of_lists, scored_rows
 
@@ -135,7 +135,7 @@ def dense_scores(
     scores = [factor * score for score in base] if few else factor * base
     columns = [exact for _, exact in features]
     for (weight, exact), (low, high, values) in zip(features, _round(columns, few=few), strict=True):
-        if high - low <= max(MIN_PRECISE, NEAR * max(high, -low)):
+        if high - low <= max(MIN_PRECISE, MIN_SPREAD * max(high, -low)):
             values = _narrow(exact, relative=relative)
             if min(values) == max(values):
                 continue
@@ -159,7 +159,7 @@ def _round(columns: Sequence[Any], *, few: bool) -> Iterable[tuple[float, float,
 def _narrow(exact: Sequence[float], *, relative: bool) -> "array[float]":
     """Numbers that float32 may not tell apart: see ``narrow``."""
     low, high, values = min(exact), max(exact), array("f", exact)
-    if not relative or high - low >= NEAR * max(high, -low) or list(values) == list(exact):
+    if not relative or high - low >= MIN_SPREAD * max(high, -low) or list(values) == list(exact):
         return values
     offsets = [value - exact[0] for value in exact]
     *_, total = accumulate(offsets)

@@ -11,7 +11,7 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.data.trees import CANDIDATES, Trees, bracket_words, equal_form, normalized, parse_brackets, picked
+from rerank.data.trees import CANDIDATES, Trees, bracket_words, equal_form, normal_trees, parse_brackets, subset
 from rerank.data.trees import GOLD as GOLD_TREES
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.parseval_kernel import LENGTH, REFUSED
@@ -202,7 +202,7 @@ def evaluate(
         mismatches = np.flatnonzero(rows[:, REFUSED])
         if mismatches.size and not errors:
             k = int(mismatches[0])
-            why = refusal(metric, picked(gold_trees, [k]), picked(test_trees, [k]), symbols)
+            why = refusal(metric, subset(gold_trees, [k]), subset(test_trees, [k]), symbols)
             first = str(DataError(why, path=test_path, line=tests[k].line))
         count, errors = count + len(golds), errors + mismatches.size
         _check_rest([side[number:] for side in block], count, first, gold_path, test_path)
@@ -231,7 +231,7 @@ def _parse(
     texts, lines = [one.text for one in sentences], [one.line for one in sentences]
     if changed is None:
         return parse_brackets(texts, symbols, path=path, lines=lines)
-    return normalized(parse_brackets(bracket_words(texts), symbols, path=path, lines=lines), symbols, changed, side)
+    return normal_trees(parse_brackets(bracket_words(texts), symbols, path=path, lines=lines), symbols, changed, side)
 
 
 def _texts(texts: Iterable[Text]) -> Iterator[SentenceText]:

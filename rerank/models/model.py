@@ -29,7 +29,7 @@ from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import METRICS, ListRecipe, Recipe, TextRecipe
 from rerank.recipes.settings import Section, first_fault
 from rerank.storage.documents import as_json, read_object
-from rerank.storage.files import DAMAGE, new_directory, read_array, save_arrays, standing
+from rerank.storage.files import DAMAGE, find_directory, new_directory, read_array, save_arrays
 from rerank.storage.files import digest as digest_of
 
 FORMAT_VERSION = 1
@@ -134,7 +134,7 @@ def stored_model(source: str, kind: type[BaseModel]) -> Iterator[tuple[Path, dic
     """Within the block, the folder and header of a model, which has to be of this ``kind`` and as it was saved; what
     cannot be read is a ``ModelError``."""
     try:
-        folder = standing(Path(source))
+        folder = find_directory(Path(source))
         header = read_header(folder, kind)
         check_files(folder, header["files"])
         yield folder, header

@@ -19,7 +19,7 @@ from rerank.readers.lines import LineReader, ListReader, Place
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.sides import SAMPLE_LISTS, Side
 from rerank.storage.places import is_url
-from rerank.storage.streams import CHANGED, RATIO, InputStream, encoding, open_file, open_stream, read_once
+from rerank.storage.streams import CHANGED_FILE, TEXT_RATIO, InputStream, encoding, open_file, open_stream, read_once
 
 MIN_SPLIT_BYTES = 1 << 26  # bytes of text that are read at once
 
@@ -58,7 +58,7 @@ class SplitFile:
         try:
             with open_file(path) as stream:
                 packed = stream.compression != "plain"
-                if stream.size * (RATIO if packed else 1) < MIN_SPLIT_BYTES:
+                if stream.size * (TEXT_RATIO if packed else 1) < MIN_SPLIT_BYTES:
                     return None
             with open_file(path) as stream:
                 lines = LineReader(stream)
@@ -136,7 +136,7 @@ class Stretch(NamedTuple):
                 source.seek(self.at)
                 data = source.read(self.size)
             if zlib.crc32(data) != self.sum:
-                raise DataError(CHANGED, path=file.path)
+                raise DataError(CHANGED_FILE, path=file.path)
         lines = LineReader(InputStream(BytesIO(data), file.path))
         lines.number, lines.records, lines.traits = self.line, self.ordinal, dict(file.traits)
         own_places = id_places if lines.traits.get("named") else {}

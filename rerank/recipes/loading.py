@@ -121,8 +121,8 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None, *, quick: 
             raise RecipeError(message + "quick: {training.epochs: 1}", key="quick", path=str(path))
         assign_all(settings, faster)
     changes = yaml_options(overrides or [], "--set key.path=value")
-    for said in assign_all(settings, changes):
-        log.info("--set %s of the recipe", said)
+    for words in assign_all(settings, changes):
+        log.info("--set %s of the recipe", words)
     recipe = validate(_class_of(settings.get("task", "parse"), str(path)), settings, path=str(path))
     for key in changes:  # what seeds, the grid or every one of the runs would override
         runs = [run.get("set") or {} for run in settings.get("runs") or []]
@@ -160,9 +160,9 @@ def shipped_recipes() -> dict[str, Path]:
     return {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(folder.rglob("*.yaml"))}
 
 
-def find_recipe(named: str | Path) -> Path:
-    """The file that ``named`` is, or that of the recipe of this name."""
-    path, recipes = Path(named), shipped_recipes()
+def find_recipe(source: str | Path) -> Path:
+    """The file ``source``, or that of the recipe of this name."""
+    path, recipes = Path(source), shipped_recipes()
     name = path.as_posix()
     if path.is_file() or (path.exists() and name not in recipes):
         return path
@@ -171,7 +171,7 @@ def find_recipe(named: str | Path) -> Path:
     near = difflib.get_close_matches(path.with_suffix("").as_posix(), recipes, n=1)
     hint = f"did you mean {near[0]}? Recipes that come with the program" if near else "known"
     message = f"cannot read the recipe: no such file, and no recipe of this name; {hint}: {', '.join(sorted(recipes))}"
-    raise RecipeError(message, path=str(named))
+    raise RecipeError(message, path=str(source))
 
 
 def about_recipe(path: Path) -> str:

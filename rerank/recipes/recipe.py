@@ -31,7 +31,7 @@ from rerank.recipes.sections import (
     with_base,
 )
 from rerank.recipes.settings import (
-    MOST_POINTS,
+    MAX_POINTS,
     Examples,
     Grid,
     Section,
@@ -143,14 +143,14 @@ class TaskRecipe(Section):
         all of ``inner`` before the next.
         """
         plain, points = self.model_copy(update={"runs": (), "grid": {}}), self.points()
-        if (count := len(points) * len(inner)) > MOST_POINTS:
-            message = f"{count:,} runs, with their grids and seeds; at most {MOST_POINTS:,} are made"
+        if (count := len(points) * len(inner)) > MAX_POINTS:
+            message = f"{count:,} runs, with their grids and seeds; at most {MAX_POINTS:,} are made"
             raise RecipeError(message, key="runs")
         singles = [kind.of(plain, run, point) for run, point in points]
         for single in singles:
             if any(getattr(single.recipe, name) != getattr(self, name) for name in self.common):
                 raise RecipeError(self.refusal, key=f"runs.{single.run}.set")
-        return [single.with_sections(place | more) for place in outer for single in singles for more in inner]
+        return [single.with_sections(sections | more) for sections in outer for single in singles for more in inner]
 
 
 R = TypeVar("R", bound=TaskRecipe)
@@ -211,14 +211,14 @@ class ListRecipe(TaskRecipe):
     def _of_task(cls, values: Any) -> Any:
         """A task brings its own metric, templates and learner."""
         task = values.get("task", cls.model_fields["task"].default) if isinstance(values, dict) else None
-        brought = dict[str, Any]()
+        defaults = dict[str, Any]()
         for key, usual in TASKS.get(task, {}).items() if isinstance(task, str) else ():
             own = named(values.get(key, {}), key="set" if key == "features" else "name")
             if key == "features" and isinstance(own, dict) and own.get("set") == "base":
                 own = {"templates": (), **own}  # the base score alone has none
             if isinstance(own, dict) and "name" not in own:
-                brought[key] = {**named(usual), **own}
-        return {**values, **brought} if brought else values
+                defaults[key] = {**named(usual), **own}
+        return {**values, **defaults} if defaults else values
 
     @model_validator(mode="after")
     def _comparable(self) -> Self:
@@ -446,9 +446,9 @@ class TextRecipe(ListRecipe):
     def _weighed(self) -> Self:
         """What learning leaves out has a weight from MERT alone."""
         columns = () if self.mert is None else self.mert.columns
-        if columns is not None and (left := [name for name in self.features.apart if name not in columns]):
+        if columns is not None and (missing := [name for name in self.features.apart if name not in columns]):
             raise RecipeError(
-                f"found {left[0]!r}, which nothing weighs; name it in mert.columns too", key="features.apart"
+                f"found {missing[0]!r}, which nothing weighs; name it in mert.columns too", key="features.apart"
             )
         return self
 

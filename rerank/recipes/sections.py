@@ -20,7 +20,7 @@ from rerank.recipes.settings import (
     distinct,
     one_or_many,
     part,
-    placed_root,
+    root_folder,
 )
 from rerank.storage.streams import check_encoding, in_memory
 
@@ -118,7 +118,7 @@ class SplitSettings(Section):
         """``pattern`` with root and split filled in; a RecipeError names ``key`` where the pattern asks for anything
         else."""
         try:
-            return pattern.format(root=placed_root(self.root), split=split)
+            return pattern.format(root=root_folder(self.root), split=split)
         except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
             raise RecipeError(
                 f"cannot fill in {pattern!r} ({error}); only {{root}} and {{split}} may stand in it", key=f"data.{key}"

@@ -17,9 +17,9 @@ from rerank.base.registry import nearest, texts_in
 from rerank.storage.places import HOME
 
 Settings = dict[str, Any]
-DIGITS = 10  # of a cut-off, at most
-MOST_POINTS = 10_000  # of a grid, and runs of a recipe
-PLACE = "{shipped}"  # in a recipe's data.root: the folder of the lists
+MAX_DIGITS = 10  # of a cut-off, at most
+MAX_POINTS = 10_000  # of a grid, and runs of a recipe
+SHIPPED = "{shipped}"  # in a recipe's data.root: the folder of the lists
 
 # Counts that a run's time or memory grows with: what no real use reaches is a slip, and would never end.
 Epochs = Annotated[int, Range(1, 100_000)]
@@ -42,9 +42,9 @@ FORMS = {
 }
 
 
-def placed_root(root: str) -> str:
+def root_folder(root: str) -> str:
     """The folder that a recipe's ``data.root`` names."""
-    return root.replace(PLACE, str(HOME / "data"))
+    return root.replace(SHIPPED, str(HOME / "data"))
 
 
 class Section(BaseModel):
@@ -62,7 +62,7 @@ def named(value: Any, name: str | None = None, key: str = "name") -> Any:
     ``key`` where it stands."""
     if isinstance(value, str):
         first, _, last = value.partition("@")
-        if key == "name" and last.isdecimal() and len(last) < DIGITS:
+        if key == "name" and last.isdecimal() and len(last) < MAX_DIGITS:
             return {key: first, "k": int(last)}
         return {key: value}
     return {key: name, **value} if isinstance(value, dict) and name is not None else value
@@ -108,8 +108,8 @@ def literal(path: str) -> str:
 def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:
     """Every combination of one value for each key, the last key varying fastest; one empty point without keys."""
     count = math.prod(map(len, grid.values()))
-    if count > MOST_POINTS:
-        raise RecipeError(f"{count:,} combinations of values; at most {MOST_POINTS:,} are tried", key="grid")
+    if count > MAX_POINTS:
+        raise RecipeError(f"{count:,} combinations of values; at most {MAX_POINTS:,} are tried", key="grid")
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
 
@@ -121,8 +121,8 @@ def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
     try:
         return model.model_validate(settings)
     except ValidationError as error:
-        place, message = first_fault(model, error)
-        key = ".".join(str(part) for part in place)
+        keys, message = first_fault(model, error)
+        key = ".".join(str(part) for part in keys)
         raise RecipeError(message, key=key, path=path) from None
 
 
@@ -141,27 +141,27 @@ def dataclass_of(kind: type[T], settings: Settings, key: str) -> T:
 def first_fault(model: type[BaseModel], error: ValidationError) -> tuple[list[int | str], str]:
     """The first finding of pydantic in the settings of a section: at which keys and places, and what is wrong there."""
     first = error.errors()[0]
-    place = [part for part in first["loc"] if not str(part).startswith(":")]  # a colon: a union's tag
-    section, hint = _setting_at(model, place)
+    keys = [part for part in first["loc"] if not str(part).startswith(":")]  # a colon: a union's tag
+    section, hint = _setting_at(model, keys)
     if first["type"] == "extra_forbidden":
-        return place, f"unknown setting; {nearest(str(place[-1]), section.model_fields)}"
+        return keys, f"unknown setting; {nearest(str(keys[-1]), section.model_fields)}"
     if first["type"] == "missing":
-        return place, "is missing"
-    value, said = repr(first["input"]), first["msg"]
+        return keys, "is missing"
+    value, message = repr(first["input"]), first["msg"]
     value = value if len(value) <= 200 else f"{value[:200]}..."
     if first["type"] == "value_error":
-        said = said.removeprefix("Value error, ")
-        return place, f"found {value}: {said}" if place else said
+        message = message.removeprefix("Value error, ")
+        return keys, f"found {value}: {message}" if keys else message
     constrained = first["type"].startswith(("string_pattern", "string_too", "too_"))  # beyond the words for its type
     if words := FORMS.get(first["type"]) or ("" if constrained else requirement(hint, first)):
-        return place, f"found {value}; expected {words}"
-    return place, f"found {value}: {said[0].lower()}{said[1:]}"
+        return keys, f"found {value}; expected {words}"
+    return keys, f"found {value}: {message[0].lower()}{message[1:]}"
 
 
-def _setting_at(model: type[BaseModel], place: Iterable[int | str]) -> tuple[type[BaseModel], Any]:
-    """The section that the setting at ``place`` is in, and the annotation of that setting or of its entries."""
+def _setting_at(model: type[BaseModel], keys: Iterable[int | str]) -> tuple[type[BaseModel], Any]:
+    """The section that the setting at ``keys`` is in, and the annotation of that setting or of its entries."""
     section, inner, hint = model, model, None
-    for key in place:
+    for key in keys:
         if key in inner.model_fields:
             section, hint = inner, hints_of(inner)[str(key)]
         else:  # the entries of a list or mapping
@@ -199,22 +199,22 @@ def assign_all(settings: Settings, changes: Settings) -> list[str]:
 
     So no change undoes another. Returns, in words, which settings a new name has dropped.
     """
-    said = []
+    remarks = []
     for key in sorted(changes, key=lambda key: (key.count("."), not key.endswith(".name"))):
         before = assign(settings, key, changes[key])
         if len(before) > 1:
-            replaced = ", ".join(f"{name}: {value}" for name, value in before.items() if name != "name")
-            said.append(f"{key} {changes[key]} replaces {before['name']} and its settings ({replaced})")
-    return said
+            losses = ", ".join(f"{name}: {value}" for name, value in before.items() if name != "name")
+            remarks.append(f"{key} {changes[key]} replaces {before['name']} and its settings ({losses})")
+    return remarks
 
 
 def undone(key: str, changes: Iterable[str]) -> bool:
     """Whether one of the dotted keys of later ``changes`` undoes what was set at ``key``."""
     return any(
-        key == changed
-        or key.startswith(f"{changed}.")
-        or (changed.endswith(".name") and key.startswith(changed[: -len("name")]))
-        for changed in changes
+        key == change
+        or key.startswith(f"{change}.")
+        or (change.endswith(".name") and key.startswith(change[: -len("name")]))
+        for change in changes
     )
 
 
@@ -231,9 +231,9 @@ def assign(settings: Settings, key: str, value: Any) -> Settings:
         if not isinstance(child, dict):
             raise RecipeError(f"cannot set {key!r}: {part!r} holds {child!r}, not settings", key=key)
         node = child
-    dropped: Settings = {}
+    losses: Settings = {}
     if last == "name" and parents and node.get("name") not in (None, value):
-        dropped = dict(node)
+        losses = dict(node)
         node.clear()
     node[last] = value
-    return dropped
+    return losses

@@ -59,7 +59,7 @@ def train_ensemble(task: RunTask) -> Run:
     settings, predictor = recipe.training.ensemble, recipe.training.predictor
     assert dev is not None
     assert settings is not None
-    corpus = task.corpus.shared(recipe.training.share, recipe.seed)
+    corpus = task.corpus.take_share(recipe.training.share, recipe.seed)
     digests = data_identity(task.digests[0], recipe), *task.digests[1:]
     runs = list[Run]()
     for number, single in enumerate(recipes := members(recipe)):

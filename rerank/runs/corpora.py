@@ -20,7 +20,7 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError, RerankError
 from rerank.base.progress import counting
-from rerank.data.corpus import said_of, share_of
+from rerank.data.corpus import remarks_on, share_of
 from rerank.extraction.blocks import Block, BlockJob, Spool, cut_blocks, run_blocks
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import Content, Pair
@@ -178,7 +178,7 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
     units = {table.name(j).partition("|")[2]: 1 / table.scale[j] for j in range(table.free)}
     for name in columns:
         low, high = train.seen.measures[:, content.held.index(name), LOWEST:].T
-        remarks = said_of(f"the score column {name!r}", low, high, units.get(name, 0.0))
+        remarks = remarks_on(f"the score column {name!r}", low, high, units.get(name, 0.0))
         lines += [f"{recipe.data.training}: {line}" for line in remarks]
     for split, lists in {recipe.data.training: train, **data.others}.items():
         if split == HOLDOUT:

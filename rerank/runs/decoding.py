@@ -12,7 +12,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus, offsets
-from rerank.data.trees import Trees, brackets, picked
+from rerank.data.trees import Trees, brackets, subset
 from rerank.extraction.extraction import ExtractedSplit
 from rerank.learn.base_weight import AUTO
 from rerank.metrics import bracket_model
@@ -88,7 +88,7 @@ def by_fusion(
     fusion, judgements, model = entry.evidence.fusion, None, models[fold]
     if not fusion.used.any():
         best = int(np.argmax(scores))
-        return ListAnswer(nbest.original(best), best, stats(picked(candidates, [best])))
+        return ListAnswer(nbest.original(best), best, stats(subset(candidates, [best])))
     if model is not None:
         judgements = model.judge(fusion, scores, nbest.base, points.sharpness, points.deviation)
     trees = fusion.trees(probabilities(scores, points.sharpness, points.deviation), points.thresholds, judgements)
@@ -97,7 +97,7 @@ def by_fusion(
         nearest = [fusion.nearest(row, float(h), scores) for row in judgements for h in points.thresholds]
         indices, losses = [index for index, _ in nearest], np.array([loss for _, loss in nearest])
         mask = (losses[:, None] < points.slacks).ravel()
-        rows = np.where(mask[:, None], np.repeat(stats(picked(candidates, indices)), points.slacks.size, axis=0), rows)
+        rows = np.where(mask[:, None], np.repeat(stats(subset(candidates, indices)), points.slacks.size, axis=0), rows)
         if mask[0]:
             return ListAnswer(nbest.original(indices[0]), indices[0], rows)
     same = fusion.index_of(trees, scores) if trees.first.size == 2 else None

@@ -105,7 +105,7 @@ def train_run(task: RunTask) -> Run:
     its own are logged.
     """
     recipe, dev, metric, split = task.recipe, task.dev, metric_of(task.recipe), task.recipe.data.dev
-    corpus, settings = task.corpus.shared(recipe.training.share, recipe.seed), recipe.training
+    corpus, settings = task.corpus.take_share(recipe.training.share, recipe.seed), recipe.training
     starts, gain = corpus.lists[:-1][np.diff(corpus.lists) > 0], corpus.gain
     if not starts.size or not (np.maximum.reduceat(gain, starts) > np.minimum.reduceat(gain, starts)).any():
         log.warning(

@@ -19,7 +19,7 @@ import numpy as np
 from rerank.base.encoding import amount
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry
-from rerank.data.corpus import Corpus, offsets, said_of_all
+from rerank.data.corpus import Corpus, offsets, remarks_on_all
 from rerank.extraction.kinds import content_of
 from rerank.features.scores import groups, means_of_answers, votes
 from rerank.learn.folds import best_trial, trials
@@ -242,7 +242,7 @@ def load_source(
     starts, matrix = offsets(sizes), np.concatenate(values, axis=1)
     del parts, others, values  # as much again as what is made of them
     gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))
-    for line in said_of_all(map("the score column {!r}".format, names), matrix, starts):
+    for line in remarks_on_all(map("the score column {!r}".format, names), matrix, starts):
         log.warning("%s", line)
     doubts = doubts_about(sample, content.metric, reader, base, starts, gain, scores)
     log_account(account := Account.of("", sample, measure=content.metric.words))

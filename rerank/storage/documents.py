@@ -19,18 +19,18 @@ def as_json(value: Any, *, allow_nan: bool = False, **layout: Any) -> str:
     try:
         return json.dumps(value, allow_nan=allow_nan, **layout)
     except ValueError:
-        for place, number in () if allow_nan else _infinite(value, ""):
-            raise RunError(f"{place or 'the result'} is {number}, which no JSON file can hold") from None
+        for key, number in () if allow_nan else _infinite(value, ""):
+            raise RunError(f"{key or 'the result'} is {number}, which no JSON file can hold") from None
         raise
 
 
-def _infinite(value: Any, place: str) -> Iterator[tuple[str, float]]:
+def _infinite(value: Any, key: str) -> Iterator[tuple[str, float]]:
     """The numbers in ``value`` that are not finite, each with its dotted path."""
     if isinstance(value, float) and not math.isfinite(value):
-        yield place, value
+        yield key, value
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
-    for key, part in inner:
-        yield from _infinite(part, f"{place}.{key}" if place else str(key))
+    for name, part in inner:
+        yield from _infinite(part, f"{key}.{name}" if key else str(name))
 
 
 def check_plain(path: Path) -> None:
@@ -77,8 +77,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-MOST_VALUES = 100_000  # in a recipe, with aliases expanded
-DEEPEST = 100  # collections within one another
+MAX_VALUES = 100_000  # in a recipe, with aliases expanded
+MAX_DEPTH = 100  # collections within one another
 TAGS = {
     f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "timestamp", "seq", "map", "merge")
 }
@@ -88,12 +88,12 @@ class _Loader(yaml.SafeLoader):
     """YAML in which 1e-3 is a number, as everywhere else, and a repeated key is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
+        keys: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value != "<<":
-                if key.value in seen:
+                if key.value in keys:
                     raise yaml.MarkedYAMLError(problem=f"{key.value!r} is set twice", problem_mark=key.start_mark)
-                seen.add(key.value)
+                keys.add(key.value)
         return super().construct_mapping(node, deep)
 
 
@@ -126,18 +126,18 @@ def read_yaml(text: str) -> Any:
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from None
     except RecursionError:
-        raise ValueError(f"nested too deep, more than {DEEPEST}") from None
+        raise ValueError(f"nested too deep, more than {MAX_DEPTH}") from None
 
 
 def _check(node: yaml.Node, around: list[yaml.Node], values: Iterator[int]) -> None:
     """Check a node within those ``around`` it, and what is in it; ``values`` counts, with aliases expanded."""
     problem = ""
-    if next(values) > MOST_VALUES:
-        problem = f"more than {MOST_VALUES:,} values, counting those of an alias (*name) wherever it is used"
+    if next(values) > MAX_VALUES:
+        problem = f"more than {MAX_VALUES:,} values, counting those of an alias (*name) wherever it is used"
     elif node in around:
         problem = "an alias is used within its own value"
-    elif len(around) == DEEPEST:
-        problem = f"nested too deep, more than {DEEPEST}"
+    elif len(around) == MAX_DEPTH:
+        problem = f"nested too deep, more than {MAX_DEPTH}"
     elif node.tag not in TAGS:
         problem = f"found the tag {node.tag.replace('tag:yaml.org,2002:', '!!')}; recipes may not have tags"
     elif isinstance(node, yaml.ScalarNode) and any("\ud800" <= letter <= "\udfff" for letter in node.value):

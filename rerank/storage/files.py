@@ -68,19 +68,19 @@ def read_array(
     check_plain(path)
     try:
         # Mapped in any case: a header that promises more than the file holds gets no memory.
-        mapped = np.lib.format.open_memmap(path, mode="r")
+        array = np.lib.format.open_memmap(path, mode="r")
     except (*FAULTS, ValueError) as error:
         raise ValueError(f"{path.name}: not an array file: {error}") from None
-    if mapped.dtype.kind not in "biuf" or not mapped.dtype.isnative:
-        raise ValueError(f"{path.name}: its entries are {mapped.dtype}; expected plain numbers")
-    if dtype is not None and mapped.dtype != np.dtype(dtype):
-        raise ValueError(f"{path.name}: its numbers are {mapped.dtype}; expected {np.dtype(dtype)}")
-    if ndim is not None and mapped.ndim != ndim:
-        raise ValueError(f"{path.name}: it has {mapped.ndim} axes; expected {ndim}")
-    if (size := path.stat().st_size - mapped.offset) != mapped.nbytes:
-        message = f"{mapped.dtype} {mapped.shape} takes {mapped.nbytes:,} bytes, the file has {size:,} after its header"
+    if array.dtype.kind not in "biuf" or not array.dtype.isnative:
+        raise ValueError(f"{path.name}: its entries are {array.dtype}; expected plain numbers")
+    if dtype is not None and array.dtype != np.dtype(dtype):
+        raise ValueError(f"{path.name}: its numbers are {array.dtype}; expected {np.dtype(dtype)}")
+    if ndim is not None and array.ndim != ndim:
+        raise ValueError(f"{path.name}: it has {array.ndim} axes; expected {ndim}")
+    if (size := path.stat().st_size - array.offset) != array.nbytes:
+        message = f"{array.dtype} {array.shape} takes {array.nbytes:,} bytes, the file has {size:,} after its header"
         raise ValueError(f"{path.name}: {message}")
-    return mapped if mmap else np.array(mapped)
+    return array if mmap else np.array(array)
 
 
 def save_arrays(directory: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -138,25 +138,25 @@ def temporary_path(target: Path) -> Path:
     return target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.rerank")
 
 
-def _claimed(target: Path, directory: bool) -> tuple[Path, int]:
+def _claim(target: Path, directory: bool) -> tuple[Path, int]:
     """A new file or ``directory`` next to ``target``, and a descriptor by which it is held until that is closed.
 
     What others have left while they wrote ``target``, and do not hold, is removed.
     """
-    for left in () if target.name.endswith(_OLD) else target.parent.glob(_temporaries(target.name)):
-        with suppress(OSError), _opened(left) as held:  # where another writes it, or has removed it, it stays
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _delete(left)
+    for leftover in () if target.name.endswith(_OLD) else target.parent.glob(_temporaries(target.name)):
+        with suppress(OSError), _open(leftover) as descriptor:  # where another writes it, or has removed it, it stays
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _delete(leftover)
     while True:
         path = temporary_path(target)
         path.mkdir() if directory else path.touch(exist_ok=False)
         with suppress(FileNotFoundError):  # another has taken it for left before it was held
-            held = os.open(path, os.O_RDONLY)
+            descriptor = os.open(path, os.O_RDONLY)
             with suppress(OSError):  # a file system without locks
-                fcntl.flock(held, fcntl.LOCK_EX)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
             if path.exists():
-                return path, held
-            os.close(held)
+                return path, descriptor
+            os.close(descriptor)
 
 
 def _temporaries(name: str) -> str:
@@ -165,7 +165,7 @@ def _temporaries(name: str) -> str:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def _open(path: Path) -> Iterator[int]:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         yield descriptor
@@ -185,13 +185,13 @@ def scratch(beside: Path | str, *, directory: bool = True) -> Iterator[Path]:
     target = Path(beside)
     with reported(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        path, held = _claimed(target, directory)
+        path, descriptor = _claim(target, directory)
         try:
             yield path
         finally:
             with defer_signals():
                 _delete(path)
-                os.close(held)
+                os.close(descriptor)
 
 
 @contextmanager
@@ -226,7 +226,7 @@ def new_directory(target: Path | str, *, keep: bool = False, synced: bool = True
             remove_leftovers(path.parent, _temporaries(_before(path).name))
 
 
-def standing(target: Path) -> Path:
+def find_directory(target: Path) -> Path:
     """The place of a directory: ``target``, or beside it, if a process was killed while it was replaced."""
     if target.exists():
         return target
@@ -299,7 +299,7 @@ def reason(error: OSError) -> str:
 
 def _sync(path: Path) -> None:
     """Wait until the data are on disk: otherwise, when the power fails, the rename may survive without them."""
-    with _opened(path) as descriptor:
+    with _open(path) as descriptor:
         try:
             os.fsync(descriptor)
         except OSError as error:
@@ -348,21 +348,21 @@ def seal(directory: Path) -> None:
 
 def verify(directory: Path) -> None:
     """Check that the files in a directory are those that ``seal`` saw."""
-    for name, expected in read_object(directory / CHECKSUMS)["files"].items():
-        if (actual := digest(directory / name)) != expected:
-            raise ValueError(f"{name}: its checksum is {actual}; it was {expected} when the file was written")
+    for name, checksum in read_object(directory / CHECKSUMS)["files"].items():
+        if (actual := digest(directory / name)) != checksum:
+            raise ValueError(f"{name}: its checksum is {actual}; it was {checksum} when the file was written")
 
 
 def foreign(directory: Path) -> Path | None:
     """A file in a directory that was not written with the others, whose names are in ``checksums.json`` or in the
     header of a model; None if there is none, or no directory."""
-    listed = set[str]()
+    names = set[str]()
     for name in (CHECKSUMS, "model.json"):
         try:
-            listed |= {name, *dict(read_object(directory / name)["files"])}
+            names |= {name, *dict(read_object(directory / name)["files"])}
         except DAMAGE:
             continue
-    return next((path for path in sorted(directory.glob("*")) if path.name not in listed), None)
+    return next((path for path in sorted(directory.glob("*")) if path.name not in names), None)
 
 
 def compression_of_name(path: str) -> str:

@@ -32,12 +32,12 @@ log = logging.getLogger("rerank")
 NOTE, LOCK = ".rerank-run", ".rerank.lock"
 HEAD = "rerank keeps the results of a run here; these are what it has written:"
 RECIPE, LOG, MODEL, RUNS = "recipe.yaml", "log.txt", "model", ".runs"
-HELD = (RUNS, "predictions", "figures")  # directories; what is in them is noted file by file
+RESULT_FOLDERS = (RUNS, "predictions", "figures")  # directories; what is in them is noted file by file
 
 
 @contextmanager
 def output_directory(
-    directory: Path, resolved: str, results: Sequence[str], *, resume: bool, inputs: Iterable[str] = ()
+    directory: Path, recipe: str, results: Sequence[str], *, resume: bool, inputs: Iterable[str] = ()
 ) -> Iterator[None]:
     """Within the block, this is the only run in ``directory``, which holds its recipe and is prepared and logged to.
 
@@ -45,7 +45,7 @@ def output_directory(
     """
     check_apart([directory / name for name in (*results, RECIPE, LOG, MODEL)], inputs)
     with sole_run(directory):
-        prepare_output(directory, resolved, results, resume=resume)
+        prepare_output(directory, recipe, results, resume=resume)
         with log_file(directory):
             yield
 
@@ -56,12 +56,12 @@ def sole_run(directory: Path) -> Iterator[None]:
     path = directory / LOCK
     with files.reported(directory):
         directory.mkdir(parents=True, exist_ok=True)
-        held = files.lock(path)
+        file = files.lock(path)
         holder = path.read_text(encoding="utf-8", errors="replace").strip()
-    if held is None:
+    if file is None:
         message = f"another run uses this directory ({holder or 'of another process'}); wait or use another --output"
         raise RunError(f"{directory}: {message}")
-    with held:
+    with file:
         if holder and not holder.startswith("process "):
             raise RecipeError("this was not written by a run; move it, or use another --output", path=str(path))
         since = datetime.now().astimezone().isoformat(timespec="seconds")
@@ -80,7 +80,7 @@ def output_file(directory: Path, *names: str) -> Path:
         if name in ("", ".", "..") or Path(name).name != name or not name.isprintable():
             raise RecipeError(f"{name!r} cannot be the name of a file in {directory}; use another")
     path, name = directory.joinpath(*names), "/".join(names)
-    if name not in noted(directory):
+    if name not in noted_names(directory):
         if os.path.lexists(path):
             message = f"the directory holds {name!r}, which was not written by a run; move it, or use another --output"
             raise RecipeError(message, path=str(directory))
@@ -93,7 +93,7 @@ def output_file(directory: Path, *names: str) -> Path:
     return path
 
 
-def noted(directory: Path) -> list[str]:
+def noted_names(directory: Path) -> list[str]:
     """The names of what runs have written in ``directory``; empty if there was no run."""
     note = directory / NOTE
     with files.reported(note), suppress(FileNotFoundError):
@@ -104,53 +104,53 @@ def noted(directory: Path) -> list[str]:
     return []
 
 
-def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, resume: bool) -> None:
+def prepare_output(directory: Path, text: str, results: Sequence[str], *, resume: bool) -> None:
     """Write the resolved recipe; without ``resume``, remove the ``results`` of earlier runs, and nothing else."""
     with files.reported(directory):
-        names, recipe = noted(directory), directory / RECIPE
-        held = [name for name in (*results, RECIPE, LOG, MODEL) if os.path.lexists(directory / name)]
-        if held and not names:
-            message = f"the directory holds {held[0]!r}, but no run; use another --output, or move it"
+        names, recipe = noted_names(directory), directory / RECIPE
+        present = [name for name in (*results, RECIPE, LOG, MODEL) if os.path.lexists(directory / name)]
+        if present and not names:
+            message = f"the directory holds {present[0]!r}, but no run; use another --output, or move it"
             raise RecipeError(message, path=str(directory))
         # The recipe goes first and comes last: a run that was killed between has left nothing to continue from.
         fresh = not resume or RECIPE not in names or not recipe.exists()
-        if not fresh and recipe.read_text(encoding="utf-8", errors="replace") != resolved:
+        if not fresh and recipe.read_text(encoding="utf-8", errors="replace") != text:
             message = "the directory holds a run with other settings; use another --output, or run again without "
             raise RecipeError(message + "--resume", path=str(recipe))
         if MODEL in names and (other := files.foreign(directory / MODEL)) is not None:
             raise RecipeError("this was not written by a run; move it, or use another --output", path=str(other))
-        for name in (RECIPE, LOG, MODEL, *(name for name in results if name not in HELD)):
+        for name in (RECIPE, LOG, MODEL, *(name for name in results if name not in RESULT_FOLDERS)):
             output_file(directory, name)
-        for place in (directory, *(directory / name for name in HELD)):
-            files.remove_leftovers(place)
+        for folder in (directory, *(directory / name for name in RESULT_FOLDERS)):
+            files.remove_leftovers(folder)
         if fresh:
             files.remove(recipe)
             remove_results(directory, results)
-            files.write_text(recipe, resolved)
+            files.write_text(recipe, text)
         (directory / "predictions").mkdir(exist_ok=True)
 
 
 def remove_results(directory: Path, names: Iterable[str]) -> None:
     """Remove what runs have written at ``names`` and below them, and directories left empty by that."""
-    chosen = set(names)
-    for path in [directory / name for name in noted(directory) if name.split("/")[0] in chosen]:
-        beside = path.parent.glob(f"{glob.escape(path.stem)}.*.npz") if path.parent.name == RUNS else ()
-        for part in (path, *beside):  # of a run also what is kept beside it
+    roots = set(names)
+    for path in [directory / name for name in noted_names(directory) if name.split("/")[0] in roots]:
+        siblings = path.parent.glob(f"{glob.escape(path.stem)}.*.npz") if path.parent.name == RUNS else ()
+        for part in (path, *siblings):  # of a run also what is kept beside it
             if files.foreign(part) is None:
                 files.remove(part)
-    for name in chosen.intersection(HELD):
+    for name in roots.intersection(RESULT_FOLDERS):
         with suppress(OSError):  # something else is there, and stays
             (directory / name).rmdir()
 
 
 def check_apart(outputs: Iterable[Path | str], inputs: Iterable[Path | str]) -> None:
     """Check that nothing is written where something is read; "-" is the standard input or output, never a file."""
-    places = {os.path.realpath(path): path for path in outputs if str(path) != "-"}
+    names = {os.path.realpath(path): path for path in outputs if str(path) != "-"}
     for path in inputs:
         real = Path(os.path.realpath(path))
-        for place in (real, *real.parents):
-            if str(place) in places:
-                message = f"would be overwritten, as {places[str(place)]}, while it is being read; write elsewhere"
+        for folder in (real, *real.parents):
+            if str(folder) in names:
+                message = f"would be overwritten, as {names[str(folder)]}, while it is being read; write elsewhere"
                 raise RecipeError(message, path=str(path))
 
 
@@ -180,7 +180,7 @@ class _LogFile(logging.FileHandler):
 
 FORMAT_VERSION = 4
 HEADER = "result"
-SHARE = 20.0  # the time between two saves is at least this many times what the last one took
+SAVE_FACTOR = 20.0  # the time between two saves is at least this many times what the last one took
 
 
 def key_of(*parts: Any) -> str:
@@ -196,11 +196,11 @@ class Work:
 
     def __init__(self, path: Path, key: str, seconds: float = 0.0) -> None:
         self.path, self._key, self._seconds = path, key, seconds
-        self._last, self._took = time.monotonic(), 0.0
+        self._last, self._save_time = time.monotonic(), 0.0
 
     def due(self) -> bool:
         """Whether it is time to save how far work has come."""
-        return self._seconds == 0 or time.monotonic() - self._last >= max(self._seconds, SHARE * self._took)
+        return self._seconds == 0 or time.monotonic() - self._last >= max(self._seconds, SAVE_FACTOR * self._save_time)
 
     def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Replace what is on disk by ``header`` (JSON) and ``arrays`` (without objects)."""
@@ -210,15 +210,15 @@ class Work:
         with files.new_file(self.path) as new, new.open("wb") as out:
             np.savez(out, **content)
         self._last = time.monotonic()
-        self._took = self._last - start
+        self._save_time = self._last - start
 
     def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
         """Header and arrays; None, and the work is to be done, where there are none, of other work, or damaged ones."""
         try:
             arrays = files.read_archive(self.path)
-            stored = parse_object(arrays.pop(HEADER).tobytes())
-            if stored["version"] == FORMAT_VERSION and stored["key"] == self._key:
-                return dict(stored["header"]), arrays
+            content = parse_object(arrays.pop(HEADER).tobytes())
+            if content["version"] == FORMAT_VERSION and content["key"] == self._key:
+                return dict(content["header"]), arrays
             log.info("%s is of other data, settings or code: its work is done again", self.path)
             return None
         except FileNotFoundError:

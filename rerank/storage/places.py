@@ -24,8 +24,8 @@ from typing import Any
 from rerank.base.encoding import hide_secrets
 from rerank.base.errors import DataError
 
-PATIENCE = 60.0  # seconds without an answer, or without a byte
-EXTRA = "pip install 'rerank-nbest[remote]'"
+ANSWER_SECONDS = 60.0  # seconds without an answer, or without a byte
+REMOTE_EXTRA = "pip install 'rerank-nbest[remote]'"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PACKAGE = Path(__file__).parents[1]
 # A wheel has them inside the package, a checkout beside it.
@@ -38,7 +38,7 @@ def is_url(path: str | os.PathLike[str]) -> bool:
     return _URL.match(os.fspath(path)) is not None
 
 
-def fetched(url: str) -> bytes:
+def fetch(url: str) -> bytes:
     """All bytes of a file by URL."""
     with RemoteFile(url) as file:
         return b"".join(iter(lambda: file.read(1 << 20), b""))
@@ -54,49 +54,49 @@ class RemoteFile(io.RawIOBase):
     def seek(self, offset: int, whence: int = 0) -> int:
         """Begin again, which is all that every server allows."""
         assert (offset, whence) == (0, 0)
-        with _told(self._url):
+        with _fetch_errors(self._url):
             web = self._url.lower().startswith("http")
-            files, place = _located(self._url, web)
-            places = sorted(files.glob(place)) if "*" in place else [place]
-            infos = [files.info(each) for each in places]
+            files, path = _locate(self._url, web)
+            paths = sorted(files.glob(path)) if "*" in path else [path]
+            infos = [files.info(each) for each in paths]
             if not infos:
                 raise FileNotFoundError
             if any(each.get("type") == "directory" for each in infos):
                 raise DataError("is a folder; name a file in it", path=self._url)
             self.size = sum(each.get("size") or 0 for each in infos)
-            how = {"block_size": 0} if web else {}  # in one answer: not all servers send parts of files
-            self._left = (files.open(each, "rb", **how) for each in places)
-            self._part = next(self._left)
+            options = {"block_size": 0} if web else {}  # in one answer: not all servers send parts of files
+            self._files = (files.open(each, "rb", **options) for each in paths)
+            self._part = next(self._files)
         return 0
 
     def read(self, size: int = -1) -> bytes:
         """Up to ``size`` bytes; b"" only at the end."""
-        with _told(self._url):
+        with _fetch_errors(self._url):
             while size and self._part is not None:
                 if piece := self._part.read(size):
                     return bytes(piece)
                 self._part.close()
-                self._part = next(self._left, None)
+                self._part = next(self._files, None)
         return b""
 
 
-def _located(url: str, web: bool) -> tuple[Any, str]:
-    """The file system of a URL, which remembers nothing, and the place in it."""
+def _locate(url: str, web: bool) -> tuple[Any, str]:
+    """The file system of a URL, which remembers nothing, and the path in it."""
     from fsspec.core import url_to_fs
 
     options: dict[str, Any] = {}
     if web:
         from aiohttp import ClientTimeout
 
-        patience = ClientTimeout(sock_connect=PATIENCE, sock_read=PATIENCE)
+        patience = ClientTimeout(sock_connect=ANSWER_SECONDS, sock_read=ANSWER_SECONDS)
         options["client_kwargs"] = {"timeout": patience, "trust_env": True}  # netrc, and proxies
-    files, place = url_to_fs(url, **options)
+    files, path = url_to_fs(url, **options)
     files.invalidate_cache()
-    return files, place
+    return files, path
 
 
 @contextmanager
-def _told(url: str) -> Iterator[None]:
+def _fetch_errors(url: str) -> Iterator[None]:
     """Within the block, whatever the package of a protocol raises is a ``DataError`` of the URL."""
     try:
         yield
@@ -105,14 +105,14 @@ def _told(url: str) -> Iterator[None]:
     except Exception as error:
         cause = error.__cause__ if isinstance(error, FileNotFoundError) and error.__cause__ else error
         if isinstance(cause, ImportError):
-            message = f"files by URL need a package that is not installed ({cause}): {EXTRA}"
+            message = f"files by URL need a package that is not installed ({cause}): {REMOTE_EXTRA}"
         elif isinstance(cause, FileNotFoundError) or getattr(cause, "status", None) == 404:
             message = "no such file there; check the URL"
         elif isinstance(cause, TimeoutError):
-            message = f"no answer for {PATIENCE:g} seconds; try again, or fetch the file and name its copy"
+            message = f"no answer for {ANSWER_SECONDS:g} seconds; try again, or fetch the file and name its copy"
         else:
-            said = hide_secrets(str(cause)) or type(cause).__name__
-            message = f"cannot be fetched: {said}; check the URL and the connection"
+            words = hide_secrets(str(cause)) or type(cause).__name__
+            message = f"cannot be fetched: {words}; check the URL and the connection"
         raise DataError(message, path=url) from None
 
 
@@ -128,8 +128,8 @@ def files_of(names: Iterable[str]) -> list[str]:
     names, files = list(names), shipped_files() if not all(map(os.path.exists, names)) else {}
 
     def those(name: str) -> list[str]:
-        wanted = [name, *(f"{name}/{split}" for split in SPLITS)]
-        return [] if os.path.exists(name) else [files[one] for one in wanted if one in files]
+        candidates = [name, *(f"{name}/{split}" for split in SPLITS)]
+        return [] if os.path.exists(name) else [files[one] for one in candidates if one in files]
 
     return [file for name in names for file in those(name) or [name]]
 

@@ -28,7 +28,7 @@ from rerank.base.errors import DataError
 from rerank.storage.files import compression_of_name
 from rerank.storage.places import RemoteFile, is_url
 
-HEAD = 80  # bytes that tell the compression, and what is no text
+HEAD_SIZE = 80  # bytes that tell the compression, and what is no text
 
 # What the libraries raise for damaged data; bz2 raises an OSError without a number.
 DAMAGE = (zlib.error, lzma.LZMAError, zstandard.ZstdError, gzip.BadGzipFile)
@@ -36,7 +36,7 @@ DAMAGE = (zlib.error, lzma.LZMAError, zstandard.ZstdError, gzip.BadGzipFile)
 _ZSTD_PIECE = 1 << 10  # compressed bytes at a time: even the densest zstd data gives at most 32 MiB per piece
 _MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
 _BZIP2_BLOCK, _BZIP2_END = b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90"
-MADE = "which Python makes JSON lines of"
+TO_JSON_LINES = "which Python makes JSON lines of"
 # What holds no text, by how it starts: what it is, and how Python reads rows from it or, where it cannot, what to do.
 _FOREIGN = (
     (rb"PK\x03\x04(?s:.{26})(\[Content_Types|_rels/|docProps/|xl/|mimetypeapplication/vnd\.oasis)|\xd0\xcf\x11\xe0",
@@ -54,16 +54,16 @@ _FOREIGN = (
 
 
 def recognise(head: bytes, path: str) -> str:
-    """The compression of a file whose first ``HEAD`` bytes (fewer if it is shorter) are ``head``; a DataError where it
+    """The compression of a file that begins with ``head``, ``HEAD_SIZE`` bytes or the whole of it; a DataError where it
     holds no text, which says what it is, and what to do."""
     for form, what, rows in _FOREIGN:
         if re.match(form, head):
-            made = f"import pandas; rows = {rows.format(path)}"
-            written = "rows.to_json('lists.jsonl', orient='records', lines=True)"
-            raise DataError(f"{what}, {MADE}: {made}; {written}" if rows else what, path=path)
-    named = compression_of_name(path)
-    if named != "plain" and len(head) < len(_MAGIC[named]) and _MAGIC[named].startswith(head):
-        raise DataError(f"the {named} data ends within its first bytes; copy or download the file again", path=path)
+            code = f"import pandas; rows = {rows.format(path)}"
+            conversion = "rows.to_json('lists.jsonl', orient='records', lines=True)"
+            raise DataError(f"{what}, {TO_JSON_LINES}: {code}; {conversion}" if rows else what, path=path)
+    ending = compression_of_name(path)
+    if ending != "plain" and len(head) < len(_MAGIC[ending]) and _MAGIC[ending].startswith(head):
+        raise DataError(f"the {ending} data ends within its first bytes; copy or download the file again", path=path)
     # "BZh" may start a text too; the magic number that follows it cannot.
     if head.startswith(_MAGIC["bzip2"]) and not any(mark.startswith(head[4:10]) for mark in (_BZIP2_BLOCK, _BZIP2_END)):
         return "plain"
@@ -99,7 +99,7 @@ READING: dict[str, Callable[[Any], Any]] = {
 
 
 PathLike = str | os.PathLike[str]
-START = 1 << 20  # the bytes of a file that tell what it is
+START_SIZE = 1 << 20  # the bytes of a file that tell what it is
 T = TypeVar("T")
 
 # The encoding of text files, a codec of Python's, as a command or ``read_in`` names it; None: UTF-8.
@@ -147,7 +147,7 @@ class InputStream:
     def __init__(self, raw: IO[bytes], path: str, *, owned: bool = True) -> None:
         self.path, self._raw, self._owned, self._count = path, raw, owned, 0
         source = _Prefixed(raw)
-        self.compression = recognise(self._guard(source.look, HEAD), path)
+        self.compression = recognise(self._guard(source.look, HEAD_SIZE), path)
         self._source = READING[self.compression](source)
         self._pending: bytes | None = None
         # The first bytes, of standard input whatever has been read of it; those that are still to be given out.
@@ -165,14 +165,14 @@ class InputStream:
             piece, self._ahead = self._ahead[:size], self._ahead[size:]
             return piece
         piece = self._read(size)
-        if not self._owned and len(self._start) < START:
+        if not self._owned and len(self._start) < START_SIZE:
             self._start += piece
         return piece
 
     def look(self) -> bytes:
-        """The first ``START`` bytes, or a little more; fewer if that is all, or what follows cannot be read."""
+        """The first ``START_SIZE`` bytes, or a little more; fewer if that is all, or what follows cannot be read."""
         with contextlib.suppress(DataError):
-            while len(self._start) < START and (piece := self._read(START)):
+            while len(self._start) < START_SIZE and (piece := self._read(START_SIZE)):
                 self._start, self._ahead = self._start + piece, self._ahead + piece
         return self._start
 
@@ -180,7 +180,7 @@ class InputStream:
         if self._pending is None:
             self._pending = self._first(size)
         if not self._pending:
-            self._pending = self._recoded(size) if self._encoding else self._bytes(size)
+            self._pending = self._recode(size) if self._encoding else self._bytes(size)
         piece, self._pending = self._pending[:size], self._pending[size:]
         if self.strict:
             try:
@@ -201,7 +201,7 @@ class InputStream:
                 self.at_end(self.path, self._sum.hexdigest())
         return piece
 
-    def _recoded(self, size: int) -> bytes:
+    def _recode(self, size: int) -> bytes:
         """The next bytes, in UTF-8 instead of the file's encoding."""
         while True:
             data = self._bytes(size)
@@ -278,7 +278,7 @@ def open_stream(path: PathLike, *, strict: bool = True) -> InputStream:
     elif (start := start_alone.get()) is not None:
         stream = InputStream(io.BytesIO(start), name)
     else:
-        stream = open_file(name) if (run := running.get()) is None else run.opened(name)
+        stream = open_file(name) if (run := running.get()) is None else run.open_once(name)
     stream.strict = strict
     return stream
 
@@ -378,13 +378,13 @@ def _near(name: str, others: Collection[str]) -> str:
     return f"; did you mean {os.path.join(directory, near[0])}?" if near else "; check the name"
 
 
-RATIO = 16  # of texts of n-best lists, which repeat themselves, to their compressed size
-CHANGED = "the file has changed since this run first read it; run it again"
+TEXT_RATIO = 16  # of texts of n-best lists, which repeat themselves, to their compressed size
+CHANGED_FILE = "the file has changed since this run first read it; run it again"
 
 
 def in_memory() -> Mapping[str, Any]:
     """The lists that a program holds, by split: no file has them."""
-    return {} if (run := running.get()) is None else run.held
+    return {} if (run := running.get()) is None else run.split_lists
 
 
 def few_lists() -> int | None:
@@ -413,7 +413,7 @@ class Inputs:
             else:
                 stream.close()
 
-    def opened(self, path: str) -> InputStream:
+    def open_once(self, path: str) -> InputStream:
         """``open_file``, but for a pipe that is open already. Raises DataError if that has been read."""
         stream = self._pipes.get(path) if path in self._pipes else open_file(path)
         if stream is None:
@@ -429,8 +429,8 @@ class Inputs:
             return hashlib.sha256(path.encode()).hexdigest()
         if path not in self._digests:
             self.open(path)
-            with self.opened(path) as stream:
-                while stream.read(START):
+            with self.open_once(path) as stream:
+                while stream.read(START_SIZE):
                     pass
         return self._digests[path]
 
@@ -440,15 +440,15 @@ class Inputs:
         for path in paths:
             if not read_once(path):
                 with open_file(path) as stream:
-                    total += stream.size if stream.compression != "plain" else stream.size // RATIO
+                    total += stream.size if stream.compression != "plain" else stream.size // TEXT_RATIO
         return total
 
     def _compare(self, path: str, digest: str) -> None:
         if self._digests.setdefault(path, digest) != digest:
-            raise DataError(CHANGED, path=path)
+            raise DataError(CHANGED_FILE, path=path)
 
     def __enter__(self) -> Self:
-        self.held = in_memory() if self.lists is None else self.lists
+        self.split_lists = in_memory() if self.lists is None else self.lists
         self._before = running.set(self)
         return self
 

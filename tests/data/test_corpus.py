@@ -388,7 +388,7 @@ CHANGES: dict[str, Callable[[Corpus, np.ndarray], Corpus]] = {
     "take in another order": lambda corpus, chosen: corpus.take(chosen[::-1], {"about": "others"}),
     "take every second": lambda corpus, chosen: corpus.take(chosen).take(np.arange(0, chosen.size, 2)),
     "keep columns": lambda corpus, chosen: corpus.keep_columns(np.isin(np.arange(corpus.width), chosen)),
-    "a share": lambda corpus, chosen: corpus.shared(0.5, int(chosen[0])),
+    "a share": lambda corpus, chosen: corpus.take_share(0.5, int(chosen[0])),
 }
 
 

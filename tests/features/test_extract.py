@@ -191,7 +191,7 @@ def test_a_sink_that_overflows_gives_the_same(room: tuple[int, int, int, int], m
 
     monkeypatch.setattr(extract, "new_sink", small_at_first)
     monkeypatch.setattr(extract, "larger", noted)
-    monkeypatch.setattr(sink, "ROOM", 0)
+    monkeypatch.setattr(sink, "FIRST_ENTRIES", 0)
     found, _ = list_of(ALL, trees, base)
     assert len(grown) > 3
     for name in ListFeatures._fields:

@@ -15,7 +15,7 @@ from rerank.extraction.content import Content
 from rerank.extraction.trees import TreeContent
 from rerank.features import extract, sink
 from rerank.features.extract import Extractor, TextExtractor
-from rerank.features.sink import SHORT
+from rerank.features.sink import SHORT_LIST
 from rerank.features.template import EITHER, make_template, templates
 from rerank.features.text import consensus
 from rerank.features.text.view import make_view
@@ -128,7 +128,7 @@ def test_what_nothing_holds_is_named(
     content: Content = TreeContent(recipe, keeps_texts=False)
     nbest = Lists.one("long", "lists.gz", 7, random_trees(90), list(range(90)), np.zeros((90, 1)))
     opened = content.open(nbest)
-    monkeypatch.setattr(sink, "MOST", 1_000)
+    monkeypatch.setattr(sink, "MAX_INDEX", 1_000)
     monkeypatch.setattr(extract, "new_sink", lambda *_: sink.new_sink(1, 1, 1, 1))
 
     def larger(_: object) -> object:
@@ -145,7 +145,7 @@ def test_what_nothing_holds_is_named(
 
 
 @pytest.mark.parametrize("centred", [True, False])
-@pytest.mark.parametrize("N", [SHORT - 1, SHORT, SHORT + 1, 3 * SHORT])
+@pytest.mark.parametrize("N", [SHORT_LIST - 1, SHORT_LIST, SHORT_LIST + 1, 3 * SHORT_LIST])
 def test_values_are_the_same_whatever_the_length(N: int, centred: bool) -> None:
     """Of features that fire in all candidates, in many and in few, against what the template gave."""
     rng, symbols = np.random.default_rng(N), SymbolTable()

@@ -18,7 +18,7 @@ from rerank.base.progress import Compilation, counting
 from rerank.extraction import cache
 from rerank.kernels import leaves, sources
 from rerank.kernels.compile import kernel
-from rerank.kernels.leaves import KEPT, NAME
+from rerank.kernels.leaves import MAX_STATES, NAME
 from rerank.kernels.sources import module_digest, user_digest
 from rerank.pool import THREADS
 from rerank.recipes.recipe import Recipe, TextRecipe
@@ -302,7 +302,7 @@ def test_a_place_that_others_can_write_is_not_used(
 def test_the_states_that_were_used_last_stay(home: Path) -> None:
     place = home / NAME
     place.mkdir(parents=True, mode=0o700)
-    states = [place / f"{k:016x}" for k in range(KEPT + 3)]
+    states = [place / f"{k:016x}" for k in range(MAX_STATES + 3)]
     for k, path in enumerate(states):
         path.mkdir(mode=0o700)
         (path / "index.nbi").write_bytes(b".")

@@ -14,7 +14,7 @@ from reference_trees import naive_split, printed, spaces, trees
 from rerank.base.errors import DataError
 from rerank.data import trees as trees_module
 from rerank.data.symbols import SymbolTable
-from rerank.data.trees import DEEPEST, FOREST, parse_brackets, to_nltk
+from rerank.data.trees import FOREST, MAX_LEVELS, parse_brackets, to_nltk
 from rerank.readers.trees import treebank
 from rerank.readers.trees.charniak import BareReader
 from rerank.readers.trees.treebank import SentenceText, open_list, read_sentences, read_trees
@@ -128,7 +128,7 @@ def test_errors_count_lines_within_a_tree() -> None:
 
 
 def test_more_new_symbols_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trees_module, "ROOM", 4)
+    monkeypatch.setattr(trees_module, "FIRST_SYMBOLS", 4)
     texts = [b"(T%d w%d)" % (i, i) for i in range(5000)]
     symbols = SymbolTable()
     parsed = parse_brackets(texts, symbols)
@@ -145,7 +145,7 @@ def test_very_deep_and_very_wide_trees() -> None:
     deep = parse_brackets([b"(X " * depth + b"(NN a)" + b")" * depth], symbols)
     assert deep.size.tolist() == list(range(depth + 1, 0, -1))
     assert deep.end.tolist() == [1] * (depth + 1)
-    with pytest.raises(DataError, match=f"more than {DEEPEST} levels"):
+    with pytest.raises(DataError, match=f"more than {MAX_LEVELS} levels"):
         to_nltk(deep, 0, symbols)
     wide = parse_brackets([b"(S " + b"(NN a)" * depth + b")"], symbols)
     assert len(to_nltk(wide, 0, symbols)) == depth
@@ -153,12 +153,12 @@ def test_very_deep_and_very_wide_trees() -> None:
 
 def test_nltk_can_handle_the_deepest_trees_given_to_it() -> None:
     symbols = SymbolTable()
-    texts = [b"(X " * (levels - 1) + b"(NN a)" + b")" * (levels - 1) for levels in (DEEPEST, DEEPEST + 1)]
+    texts = [b"(X " * (levels - 1) + b"(NN a)" + b")" * (levels - 1) for levels in (MAX_LEVELS, MAX_LEVELS + 1)]
     parsed = parse_brackets(texts, symbols)
     tree = to_nltk(parsed, 0, symbols)
-    assert tree.height() == DEEPEST + 1  # nltk counts the word
+    assert tree.height() == MAX_LEVELS + 1  # nltk counts the word
     assert tree.leaves() == ["a"]
-    assert len(str(tree)) > DEEPEST
+    assert len(str(tree)) > MAX_LEVELS
     with pytest.raises(DataError, match="levels"):
         to_nltk(parsed, 1, symbols)
 

@@ -75,7 +75,7 @@ def test_all_members_see_the_same_share_of_the_lists(small_data: Path, corpora: 
     train, dev = corpora
     recipe = with_ensemble(small_data, seeds=2)
     found = train_ensemble(RunTask("all", recipe.changed({"training.share": 0.25}), train, dev))
-    expected = train_ensemble(RunTask("all", recipe, train.shared(0.25, recipe.seed), dev))
+    expected = train_ensemble(RunTask("all", recipe, train.take_share(0.25, recipe.seed), dev))
     for kind, weights in expected.weights.items():
         assert found.weights[kind].w.tobytes() == weights.w.tobytes()
     assert found.training["lists"] == expected.training["lists"]

@@ -101,7 +101,7 @@ def test_a_rehearsal_tells_kernels_and_types_and_runs_python(monkeypatch: pytest
     values = np.arange(3.0)
     doubled(values)
     assert values.tolist() == [0.0, 2.0, 4.0]
-    assert [(each.declared.__name__, str(kinds)) for each, kinds in rehearsal.calls] == [
+    assert [(each.function.__name__, str(kinds)) for each, kinds in rehearsal.calls] == [
         ("doubled", "(Array(float64, 1, 'C', False, aligned=True),)")
     ]
     assert not doubled.compiled.overloads  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from synthetic_report import SENTENCES, make_metrics, make_run, make_runs
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.data.trees import parse_brackets, picked
+from rerank.data.trees import parse_brackets, subset
 from rerank.metrics.gain import Gain
 from rerank.metrics.parseval import Parseval
 from rerank.runs.report import table
@@ -375,7 +375,7 @@ def test_counts_are_those_of_the_metric(data):
     words = [f"w{i}" for i in range(data.draw(st.integers(1, 7)))]
     gold, tree = data.draw(bracketed(words)), data.draw(bracketed(words))
     metric, (trees, symbols) = Parseval(), parsed(gold, tree)
-    reference, rows = metric.stats(picked(trees, [0]), picked(trees, [1]), symbols)
+    reference, rows = metric.stats(subset(trees, [0]), subset(trees, [1]), symbols)
     missed, wrong = differences(trees, symbols, 1)
     matched = rows[0, metric.columns.index("matched")]
     assert matched + len(missed) == reference[metric.reference_columns.index("gold")]

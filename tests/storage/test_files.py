@@ -21,6 +21,7 @@ import rerank
 from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.storage.documents import as_json, read_object
 from rerank.storage.files import (
+    find_directory,
     new_directory,
     new_file,
     open_output,
@@ -30,7 +31,6 @@ from rerank.storage.files import (
     remove_leftovers,
     scratch,
     seal,
-    standing,
     write_text,
 )
 
@@ -150,12 +150,12 @@ def test_what_a_kill_between_two_renames_hides_is_found(tmp_path, monkeypatch):
         return rename(self, to)
 
     monkeypatch.setattr(Path, "rename", end)
-    assert standing(target) == target
+    assert find_directory(target) == target
     with pytest.raises(SystemExit):
         replace_it(target)
     assert not target.exists()
-    assert names(standing(target)) == ["a", "checksums.json"]
-    assert standing(tmp_path / "other") == tmp_path / "other"
+    assert names(find_directory(target)) == ["a", "checksums.json"]
+    assert find_directory(tmp_path / "other") == tmp_path / "other"
 
 
 @pytest.mark.parametrize("make", [new_directory, new_file])

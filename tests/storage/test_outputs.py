@@ -22,7 +22,7 @@ from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.storage import files as storage
 from rerank.storage import places
 from rerank.storage.outputs import NOTE, log_file, output_directory, output_file, prepare_output, sole_run
-from rerank.storage.places import fetched, is_url
+from rerank.storage.places import fetch, is_url
 from rerank.storage.streams import Inputs, open_stream
 
 RESULTS = (".runs", "metrics.json", "history.jsonl", "predictions")
@@ -207,7 +207,7 @@ def test_what_is_read_is_what_the_server_has_now(served: Served, name: str, data
     assert whole(url) == TEXT
     (served.root / name).write_bytes(TEXT[::-1])  # of the same size, or not
     assert whole(url) == TEXT[::-1]
-    assert fetched(f"{url}?download=true") == TEXT[::-1]
+    assert fetch(f"{url}?download=true") == TEXT[::-1]
 
 
 def test_a_file_by_url_can_be_read_again_and_has_a_digest(served: Served) -> None:

@@ -23,7 +23,7 @@ from rerank.base.ranges import Checked, Count, Range
 from rerank.base.registry import Registry, build
 from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleData, SourceSettings
 from rerank.data.labelled import Labelled
-from rerank.data.svmlight import labelled
+from rerank.data.svmlight import parse_examples
 from rerank.data.symbols import mix
 from rerank.readers.base import excerpt
 from rerank.readers.lines import LineReader
@@ -169,7 +169,7 @@ def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) ->
 def read_svmlight(path: PathLike) -> Labelled:
     """The examples of a plain or compressed file or, as "-", of standard input; see ``labelled``."""
     with open_stream(path, strict=False) as stream:
-        return labelled(LineReader(stream).chunks(), stream.path)
+        return parse_examples(LineReader(stream).chunks(), stream.path)
 
 
 def read_folds(path: PathLike, n: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from rerank.data.corpus import FLOAT32_MAX, Corpus
 from rerank.data.labelled import Labelled
-from rerank.features.sink import NEAR
+from rerank.features.sink import MIN_SPREAD
 from rerank.kernels.compile import kernel
 from rerank.metrics.gain import LARGEST_GAIN
 
@@ -147,7 +147,7 @@ def centre(
             of[j, LOST] += values[p] != x
         for p in range(first, last):
             j = columns[p]
-            near = of[j, HIGH] - of[j, LOW] < NEAR * max(of[j, HIGH], -of[j, LOW])
+            near = of[j, HIGH] - of[j, LOW] < MIN_SPREAD * max(of[j, HIGH], -of[j, LOW])
             if near and of[j, LOST] > 0.0 and of[j, COUNT] == size:
                 values[p] = (exact[p] - of[j, FIRST]) - of[j, TOTAL] / size
         for p in range(first, last):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rerank.base.ranges import Count, Range
 from rerank.base.registry import build
 from rerank.contrib.sklearn.matrix import MATRIX, lists_of, numbers, offsets_of, require_differences
-from rerank.data.corpus import Corpus, said_of_all
+from rerank.data.corpus import Corpus, remarks_on_all
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import BaseSearch, start_weight
 from rerank.learn.contract import as_value_errors, check_parameters, learner_of, seed_of
@@ -119,7 +119,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             dev = None if eval_set is None else self._others(eval_set, qid is None, has_base, plain)
             require_differences(lists)
             if not issparse(X):
-                for line in said_of_all(map("column {} of X".format, count()), X.T, lists.lists):
+                for line in remarks_on_all(map("column {} of X".format, count()), X.T, lists.lists):
                     warnings.warn(line, stacklevel=2)
             seed = seed_of(self.random_state)
             automatic, search, members = automatic and has_base, None, None

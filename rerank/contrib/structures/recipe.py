@@ -25,7 +25,7 @@ from rerank.recipes.settings import (
     distinct,
     one_or_many,
     part,
-    placed_root,
+    root_folder,
 )
 from rerank.storage.documents import as_json
 from rerank.storage.streams import check_encoding
@@ -62,7 +62,7 @@ class TaggingData(Section):
 
     def path(self, split: str) -> str:
         """The file of a split."""
-        return self.file.replace("{root}", placed_root(self.root)).replace("{split}", split)
+        return self.file.replace("{root}", root_folder(self.root)).replace("{split}", split)
 
 
 class TokenFeatureSettings(Section):

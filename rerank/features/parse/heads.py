@@ -247,8 +247,8 @@ class _Conjuncts(Template):
                         emit(sink, put(sink, h, SAME if same else DIFFERENT), places, p)
                     if o.most > 0:
                         longer = (f.end[right] - f.start[right]) - (f.end[left] - f.start[left])
-                        clipped = min(max(longer, -o.most), o.most)
-                        h = put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + clipped])
+                        difference = min(max(longer, -o.most), o.most)
+                        h = put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + difference])
                         emit(sink, put(sink, h, INNER if after < i + f.size[i] else LAST), places, p)
                     left, right = right, after
 

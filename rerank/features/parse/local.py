@@ -82,8 +82,8 @@ def put_child(sink: Sink, h: np.uint64, f: Forest, i: int, child: int, o: np.rec
     annotation = o.head if is_head else o.nonhead
     if annotation:
         leaf = f.sem_leaf[child] if o.heads == SEMANTIC else f.syn_leaf[child]
-        shown = f.label[leaf] if annotation == POS else f.word[leaf]
-        h = put(sink, put(sink, h, marks.COLON), f.symbol[shown])
+        symbol = f.label[leaf] if annotation == POS else f.word[leaf]
+        h = put(sink, put(sink, h, marks.COLON), f.symbol[symbol])
     return h
 
 

@@ -52,9 +52,9 @@ def _number_grams(view: TextView, n: int, slots: GramSlots) -> None:
                 last[slot], times[slot] = y, 0
             times[slot] += 1
             if times[slot] > 1:
-                again = combine(gram, np.uint64(times[slot])) | np.uint64(1)
-                slot = find_slot(keys, again)
-                keys[slot] = again
+                pair = combine(gram, np.uint64(times[slot])) | np.uint64(1)
+                slot = find_slot(keys, pair)
+                keys[slot] = pair
             slots.at[i] = slot
 
 
@@ -86,12 +86,12 @@ def expected_matches(view: TextView, n: int, scale: float, slots: GramSlots, out
                 mass[at[i]] += share
     for y in range(view.base.shape[0]):
         grams = view.first[y + 1] - view.first[y] - n + 1
-        matched = 0.0
-        excluded = np.exp(scale * (view.base[y] - second)) if y != best else 0.0
+        matches = 0.0
+        own_share = np.exp(scale * (view.base[y] - second)) if y != best else 0.0
         for i in range(view.first[y], view.first[y + 1] - n + 1):
-            matched += mass[at[i]] if y == best else top[at[i]] + shrink * (mass[at[i]] - excluded)
-        others = total if y == best else 1.0 + shrink * (total - excluded)
-        out[y] = matched / (others * grams) if grams > 0 else 0.0
+            matches += mass[at[i]] if y == best else top[at[i]] + shrink * (mass[at[i]] - own_share)
+        others = total if y == best else 1.0 + shrink * (total - own_share)
+        out[y] = matches / (others * grams) if grams > 0 else 0.0
 
 
 @kernel
@@ -239,9 +239,9 @@ class ConsensusEdits(TextTemplate):
             others, out = np.sort(order[: o.top]), np.zeros((view.base.size, 4))
             for first, last in pieces(view.base.size * others.size, longest**2):
                 expected_edits(view, o.scale / 10, others, first, last, above, row, out)
-            weights, expected = out[:, 3], np.zeros((3, len(out)))
-            np.divide(out[:, :3].T, weights, out=expected, where=weights > 0)
-            add_columns(sink, template, seed, EDITS, expected)
+            weights, means = out[:, 3], np.zeros((3, len(out)))
+            np.divide(out[:, :3].T, weights, out=means, where=weights > 0)
+            add_columns(sink, template, seed, EDITS, means)
 
 
 CHANGE, DELETE, INSERT = 0, 1, 2  # how an alignment ends: with a match or substitution, and so on

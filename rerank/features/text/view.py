@@ -16,10 +16,10 @@ from rerank.readers.problems import Problem
 log = logging.getLogger("rerank")
 DIGIT, PUNCTUATION = 1, 2  # a word's kind: it has a digit; it has neither letters nor digits
 MALFORMED, SOURCE, TARGET, ORDER = 1, 2, 3, 4  # what can be wrong
-WHY, CANDIDATE, PLACE = 0, 1, 2  # what ``problem`` says
+WHY, CANDIDATE, POSITION = 0, 1, 2  # what ``problem`` says
 SOURCE_BEGIN, SOURCE_END, TARGET_BEGIN, TARGET_END = 0, 1, 2, 3  # of a phrase in ``spans``
 SOURCE_WORD, TARGET_WORD = 0, 1  # of a point in ``points``
-MOST = 1 << 30  # larger numbers are cut to this
+MAX_NUMBER = 1 << 30  # larger numbers are cut to this
 
 _WRONG = {
     MALFORMED: "found {found!r} in the {field}, expected {form}",
@@ -51,9 +51,9 @@ class TextView(NamedTuple):
     base: np.ndarray  # float64 [N]
     scores: np.ndarray  # float64 [N, K]
     names: np.ndarray  # uint64 [K]: names of the scores; 0 for the base score; empty if scores have no names
-    given_first: np.ndarray  # int64 [N + 1]
-    given_names: np.ndarray  # uint64 [G]: names of the sparse features in the list
-    given: np.ndarray  # float64 [G]
+    sparse_first: np.ndarray  # int64 [N + 1]
+    sparse_names: np.ndarray  # uint64 [G]: names of the sparse features in the list
+    sparse: np.ndarray  # float64 [G]
 
 
 @kernel
@@ -106,7 +106,7 @@ def _number(data: np.ndarray, p: int) -> tuple[int, int]:
     """(number, end) of the digits at p; (-1, p) if there are none."""
     begin, value = p, 0
     while p < data.shape[0] and 48 <= data[p] <= 57:
-        value = min(10 * value + data[p] - 48, MOST)
+        value = min(10 * value + data[p] - 48, MAX_NUMBER)
         p += 1
     return (value, p) if p > begin else (-1, p)
 
@@ -123,7 +123,7 @@ def _span(data: np.ndarray, p: int, ranges: bool) -> tuple[int, int, int]:
 
 @kernel
 def _fail(problem: np.ndarray, why: int, y: int, at: int) -> int:
-    problem[WHY], problem[CANDIDATE], problem[PLACE] = why, y, at
+    problem[WHY], problem[CANDIDATE], problem[POSITION] = why, y, at
     return -1
 
 
@@ -193,22 +193,22 @@ def make_view(nbest: Lists, source: bytes, symbols: SymbolTable | None) -> TextV
     if nbest.alignment is not None:
         point_first, points = _derivation(nbest, "alignment", nbest.alignment, S, lengths)
         if nbest.ended:
-            kept = (points[:, 0] < S) & (points[:, 1] < np.repeat(lengths, np.diff(point_first)))
-            point_first, points = offsets(kept)[point_first], points[kept]
-    seen = score_view(nbest, symbols)
-    given_first, given_names, given = none, seen.names[:0], np.empty(0)
+            mask = (points[:, 0] < S) & (points[:, 1] < np.repeat(lengths, np.diff(point_first)))
+            point_first, points = offsets(mask)[point_first], points[mask]
+    scores = score_view(nbest, symbols)
+    sparse_first, sparse_names, sparse = none, scores.names[:0], np.empty(0)
     hash_of = known_hash if symbols is None else symbols.hash_of
     if nbest.sparse is not None:
-        given_first, given = nbest.sparse.first, np.ascontiguousarray(nbest.sparse.values, np.float64)
-        given_names = np.array([hash_of(name) for name in nbest.sparse.names], np.uint64)
-    if (y := first_unfit(seen.scores)) >= 0:
+        sparse_first, sparse = nbest.sparse.first, np.ascontiguousarray(nbest.sparse.values, np.float64)
+        sparse_names = np.array([hash_of(name) for name in nbest.sparse.names], np.uint64)
+    if (y := first_unfit(scores.scores)) >= 0:
         raise _fault("infinite score", UNFIT, nbest, y)
-    if (e := first_unfit(given.reshape(-1, 1))) >= 0:
-        y = int(np.searchsorted(given_first, e, side="right")) - 1
-        raise _fault("infinite score", f"found a sparse feature with the value {given[e]}", nbest, y)
+    if (e := first_unfit(sparse.reshape(-1, 1))) >= 0:
+        y = int(np.searchsorted(sparse_first, e, side="right")) - 1
+        raise _fault("infinite score", f"found a sparse feature with the value {sparse[e]}", nbest, y)
     words = tokens.hashes[:S], kinds[:S], first, tokens.hashes[S:], kinds[S:]
     derivations = phrase_first, spans, point_first, points
-    return TextView(*words, *derivations, *seen, given_first, given_names, given)
+    return TextView(*words, *derivations, *scores, sparse_first, sparse_names, sparse)
 
 
 def _derivation(
@@ -222,8 +222,8 @@ def _derivation(
     read_derivations(np.frombuffer(raw, np.uint8), source + end, lengths + end, first, rows, problem)
     why, y, at = problem.tolist()
     if why:
-        found = raw[at:].split(maxsplit=1)[0][:40].decode("utf-8", "replace")
-        values = {"found": found, "source": source, "target": int(lengths[y])}
+        word = raw[at:].split(maxsplit=1)[0][:40].decode("utf-8", "replace")
+        values = {"found": word, "source": source, "target": int(lengths[y])}
         message = _WRONG[why].format(**values, field=field, form=_FORMS[field])
         raise _fault(field, message, nbest, y)
     return first, rows[: first[-1]]

@@ -371,20 +371,20 @@ class Copy(TextTemplate):
         if view.source.shape[0] == 0:
             return
         for y in range(view.base.shape[0]):
-            copied, digits, new_digits = 0, 0, 0
+            copies, digits, new_digits = 0, 0, 0
             first, last = view.first[y], view.first[y + 1]
             for t in range(first, last):
                 s = 0
                 while s < view.source.shape[0] and view.source[s] != view.words[t]:
                     s += 1
                 here = s < view.source.shape[0]
-                copied += here
+                copies += here
                 if view.kinds[t] == DIGIT:
                     digits += here
                     new_digits += not here
             for v in range(ids.shape[0]):
-                _emit_one(sink, ids[v], seeds[v], marks.COPIED, y, copied)
-                _emit_one(sink, ids[v], seeds[v], marks.RATE, y, copied / max(last - first, 1))
+                _emit_one(sink, ids[v], seeds[v], marks.COPIED, y, copies)
+                _emit_one(sink, ids[v], seeds[v], marks.RATE, y, copies / max(last - first, 1))
                 _emit_one(sink, ids[v], seeds[v], marks.DIGITS, y, digits)
                 _emit_one(sink, ids[v], seeds[v], marks.NEW_DIGITS, y, new_digits)
 
@@ -451,9 +451,9 @@ class Given(TextTemplate):
     @kernel
     def fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
         for y in range(view.base.shape[0]):
-            for e in range(view.given_first[y], view.given_first[y + 1]):
+            for e in range(view.sparse_first[y], view.sparse_first[y + 1]):
                 for v in range(ids.shape[0]):
-                    emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), view.given_names[e]), y, view.given[e])
+                    emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), view.sparse_names[e]), y, view.sparse[e])
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:  # noqa: ARG002
         """None: lists with sparse features are in no block."""

@@ -8,7 +8,7 @@ from typing import Any
 import regex  # type: ignore[import-untyped]
 
 from rerank.base.encoding import amount, decoded, encoded
-from rerank.data.answers import MATH, REACH, SECONDS, WORD, boxed_in, finder, letter_in, plain
+from rerank.data.answers import LAST_LETTER, MATH, PATTERN_SECONDS, WORD, find_box, finder, letter_in, plain
 from rerank.readers.lists import Lists
 from rerank.readers.problems import Problem, say_once
 
@@ -39,7 +39,7 @@ def answer_in(rule: str, text: str) -> str | None:
     try:
         return plain(finder(rule)(text) or "") or None
     except TimeoutError:
-        message = f"the rule {rule!r} takes more than {SECONDS:g} s with a candidate"
+        message = f"the rule {rule!r} takes more than {PATTERN_SECONDS:g} s with a candidate"
         raise Problem("answer", f"{message}; expected a pattern that ends sooner") from None
 
 
@@ -53,7 +53,7 @@ class Grader:
     def __init__(self, rule: str | None, rights: Iterable[Any]) -> None:
         self._rule, self._count, self._rules = rule, Counter[str](), dict[str, None]()
         names = [name for right in rights for name in _names(right)[:1]]
-        self._reach = max([REACH, *map(letter_in, names)])
+        self._reach = max([LAST_LETTER, *map(letter_in, names)])
         self.rule = next((rule for rule, _ in Counter(map(self._rule_of, names)).most_common(1)), None)
 
     def grade(self, candidates: list[dict[str, Any]], right: Any, log_gain: Any) -> None:
@@ -84,9 +84,9 @@ class Grader:
         """The rule, or the one that finds what is of the kind of a right answer."""
         if self._rule not in (None, "letter"):
             return str(self._rule)
-        if letter := letter_in(right) or (self._rule and REACH):
+        if letter := letter_in(right) or (self._rule and LAST_LETTER):
             reach = max(letter, self._reach)
-            return "letter" if reach == REACH else f"letter:{reach}"
+            return "letter" if reach == LAST_LETTER else f"letter:{reach}"
         form = plain(right)
         return "last-number" if regex.search(r"\d", form) and not WORD.search(form) else "text"
 
@@ -110,4 +110,4 @@ class Grader:
 def _names(right: Any) -> list[str]:
     """A right answer, or all that it is called; it may stand at the end of a solution."""
     ends = [str(one).rpartition("####")[2].strip() for one in (right if isinstance(right, list) else [right])]
-    return [boxed_in(end) or end for end in ends if end not in ("", "None")]
+    return [find_box(end) or end for end in ends if end not in ("", "None")]

@@ -50,7 +50,7 @@ from rerank.readers.texts.json_lines import (
 from rerank.readers.texts.responses import as_lists
 from rerank.readers.texts.roles import WORDS
 from rerank.readers.texts.text_list import BASE_SCORE, COLUMN_SAMPLE_LISTS, NUMBERS, PARTS, SCORE, Draft, Pieces
-from rerank.storage.places import fetched, is_url
+from rerank.storage.places import fetch, is_url
 from rerank.storage.streams import PathLike, Writable, open_stream
 
 EXTRA = "pip install 'rerank-nbest[frames]'"
@@ -354,7 +354,7 @@ def table(path: PathLike, data: bytes | None = None) -> Any:
     name = os.fspath(path)
     if data is None:
         open_stream(name).close()  # which says what is wrong with a path
-        data = fetched(name) if is_url(name) else None
+        data = fetch(name) if is_url(name) else None
     try:
         import pyarrow
         from pyarrow import ipc, parquet

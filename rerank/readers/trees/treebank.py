@@ -31,7 +31,7 @@ from rerank.data.trees import (
     difference,
     equal_form,
     leaves,
-    normalized,
+    normal_trees,
     parse_brackets,
     same_yield,
     yield_words,
@@ -227,7 +227,7 @@ def gold_sentences(paths: Sequence[PathLike]) -> Iterator[SentenceText | bytes]:
 def open_list(nbest: Lists, symbols: SymbolTable, changes: Counter[str] | None = None) -> tuple[Lists, Trees]:
     """The list and its candidates' trees, without those that are malformed. Raises Problem ("brackets") if all are.
 
-    With ``changes``, words of the trees are ``normalized``, and those that this changes are counted there; the texts of
+    With ``changes``, words of the trees are in normal form, and those that this changes are counted there; the texts of
     the list stay.
     """
 
@@ -240,7 +240,7 @@ def open_list(nbest: Lists, symbols: SymbolTable, changes: Counter[str] | None =
             raise Problem("brackets", message, error.line, path=own.path, list_id=own.id) from None
 
     nbest, trees = nbest.open_usable(look)
-    return nbest, trees if changes is None else normalized(trees, symbols, changes, CANDIDATES)
+    return nbest, trees if changes is None else normal_trees(trees, symbols, changes, CANDIDATES)
 
 
 def parse_list(nbest: Lists, symbols: SymbolTable, changes: Counter[str] | None = None) -> tuple[Lists, Trees]:
@@ -278,5 +278,5 @@ def parse_pair(nbest: Lists, symbols: SymbolTable, changes: Counter[str] | None 
         problem = Problem("gold tree", message, error.line or gold.line, path=gold.path, list_id=nbest.id)
         raise problem from None
     if changes is not None:
-        tree = normalized(tree, symbols, changes, GOLD)
+        tree = normal_trees(tree, symbols, changes, GOLD)
     return nbest, trees, tree

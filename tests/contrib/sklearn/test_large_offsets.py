@@ -16,7 +16,7 @@ from scipy import sparse
 import rerank
 from rerank.contrib.sklearn import ListRanker
 from rerank.contrib.sklearn.matrix import lists_of
-from rerank.data.corpus import said_of
+from rerank.data.corpus import remarks_on
 from rerank.extraction.extraction import extract_training
 from rerank.features.sink import narrow
 from rerank.recipes.loading import read_settings
@@ -161,14 +161,14 @@ def test_trees_get_plain_values(tmp_path: Path) -> None:
 
 def test_what_is_said_of_columns() -> None:
     low = np.linspace(-2.0, -1.0, 40)
-    assert said_of("x", low, low + 2) == said_of("x", low, low) == said_of("x", low * 1e5, low * 1e5 + 1) == []
-    (line,) = said_of("x", low + 1e9, low + 1e9 + 3)
+    assert remarks_on("x", low, low + 2) == remarks_on("x", low, low) == remarks_on("x", low * 1e5, low * 1e5 + 1) == []
+    (line,) = remarks_on("x", low + 1e9, low + 1e9 + 3)
     assert line.startswith("x varies by 3 in lists, but has the size 1e+09")
     high = low + 2
     high[7] = 1e30
-    (line,) = said_of("x", low, high)
+    (line,) = remarks_on("x", low, high)
     assert line.startswith("x varies by 2 in most lists, but has the deviation 1.58e+29")
-    (line,) = said_of("x", low, low + 2, 1e29)
+    (line,) = remarks_on("x", low, low + 2, 1e29)
     assert line.startswith("x varies by 2 in most lists, but has the deviation 1e+29")
 
 
