@@ -265,9 +265,7 @@ class Corpus:
 
 
 Identity = tuple[tuple[str, int, int, int], ...]
-_identities: set[Identity | None] = (
-    set()
-)  # corpora that this process has checked; tasks of a worker often open the same
+_identities: set[Identity | None] = set()  # of corpora that this process has checked; tasks often open the same
 
 
 def _identity(directory: Path) -> Identity | None:

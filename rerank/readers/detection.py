@@ -18,15 +18,7 @@ from rerank.base.errors import DataError, RerankError
 from rerank.base.registry import Registry
 from rerank.readers.lists import GAIN, Lists, one_by_one
 from rerank.storage.places import is_url
-from rerank.storage.streams import (
-    START_SIZE,
-    TO_JSON_LINES,
-    encoding,
-    open_file,
-    read_once,
-    standard_input,
-    start_alone,
-)
+from rerank.storage.streams import START_SIZE, TO_JSONL, encoding, open_file, read_once, standard_input, start_alone
 
 log = logging.getLogger("rerank")
 ACCOUNT_LISTS = 1000  # lists that are looked at
@@ -126,7 +118,7 @@ def advice_on(reader: Reader, others: Readers, path: str) -> str:
         return _looks_like(narrowest, kinds[narrowest], reader)
     for form, what, lists in _FOREIGN_FORMATS:
         if re.match(form, start or b""):
-            program = f"a file of {what}, {TO_JSON_LINES}: {_PROGRAM_CODE.format(path, lists)}"
+            program = f"a file of {what}, {TO_JSONL}: {_PROGRAM_CODE.format(path, lists)}"
             return f"this looks like {program if lists else what}"
     needing = (name for name, other in _make_readers(others, needing=True) if _share(other, path, start) > MIN_SHARE)
     return next((_looks_like(name, dict(others)[name], reader) for name in needing), "")

@@ -105,7 +105,7 @@ def noted_names(directory: Path) -> list[str]:
 
 
 def prepare_output(directory: Path, text: str, results: Sequence[str], *, resume: bool) -> None:
-    """Write the resolved recipe; without ``resume``, remove the ``results`` of earlier runs, and nothing else."""
+    """Write ``text``, the resolved recipe; without ``resume``, remove the ``results`` of earlier runs, and nothing else."""
     with files.reported(directory):
         names, recipe = noted_names(directory), directory / RECIPE
         present = [name for name in (*results, RECIPE, LOG, MODEL) if os.path.lexists(directory / name)]
@@ -145,12 +145,12 @@ def remove_results(directory: Path, names: Iterable[str]) -> None:
 
 def check_apart(outputs: Iterable[Path | str], inputs: Iterable[Path | str]) -> None:
     """Check that nothing is written where something is read; "-" is the standard input or output, never a file."""
-    names = {os.path.realpath(path): path for path in outputs if str(path) != "-"}
+    targets = {os.path.realpath(path): path for path in outputs if str(path) != "-"}
     for path in inputs:
         real = Path(os.path.realpath(path))
         for folder in (real, *real.parents):
-            if str(folder) in names:
-                message = f"would be overwritten, as {names[str(folder)]}, while it is being read; write elsewhere"
+            if str(folder) in targets:
+                message = f"would be overwritten, as {targets[str(folder)]}, while it is being read; write elsewhere"
                 raise RecipeError(message, path=str(path))
 
 

@@ -36,7 +36,7 @@ DAMAGE = (zlib.error, lzma.LZMAError, zstandard.ZstdError, gzip.BadGzipFile)
 _ZSTD_PIECE = 1 << 10  # compressed bytes at a time: even the densest zstd data gives at most 32 MiB per piece
 _MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
 _BZIP2_BLOCK, _BZIP2_END = b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90"
-TO_JSON_LINES = "which Python makes JSON lines of"
+TO_JSONL = "which Python makes JSON lines of"
 # What holds no text, by how it starts: what it is, and how Python reads rows from it or, where it cannot, what to do.
 _FOREIGN = (
     (rb"PK\x03\x04(?s:.{26})(\[Content_Types|_rels/|docProps/|xl/|mimetypeapplication/vnd\.oasis)|\xd0\xcf\x11\xe0",
@@ -60,7 +60,7 @@ def recognise(head: bytes, path: str) -> str:
         if re.match(form, head):
             code = f"import pandas; rows = {rows.format(path)}"
             conversion = "rows.to_json('lists.jsonl', orient='records', lines=True)"
-            raise DataError(f"{what}, {TO_JSON_LINES}: {code}; {conversion}" if rows else what, path=path)
+            raise DataError(f"{what}, {TO_JSONL}: {code}; {conversion}" if rows else what, path=path)
     ending = compression_of_name(path)
     if ending != "plain" and len(head) < len(_MAGIC[ending]) and _MAGIC[ending].startswith(head):
         raise DataError(f"the {ending} data ends within its first bytes; copy or download the file again", path=path)

@@ -396,7 +396,7 @@ CHANGES: dict[str, Callable[[Corpus, np.ndarray], Corpus]] = {
 @given(chosen=st.sets(st.integers(0, 29), min_size=1))
 def test_what_is_made_of_it_is_what_is_made_in_memory(mapped: Corpus, name: str, chosen: set[int]) -> None:
     lists = np.array(sorted(chosen))
-    found, folder = CHANGES[name](mapped, lists), mapped.__dict__["_place"].parent
+    found, folder = CHANGES[name](mapped, lists), mapped.__dict__["_path"].parent
     assert same(found, CHANGES[name](CORPUS, lists))
     assert (found.cuts[0], found.cuts[-1]) == (0, found.list_count)
     assert [path.name for path in folder.iterdir()] == ["corpus"]  # what is mapped has no name

@@ -226,7 +226,7 @@ def new_recipe(files: TaskFiles) -> list[str]:
 G = np.uint64(0x9E3779B97F4A7C15)
 ONE, U11, U32, U40 = map(np.uint64, (1, 11, 32, 40))
 UNIT = 2.0**-53
-MIX: Any = getattr(mix, "declared", mix)  # for arrays
+MIX: Any = getattr(mix, "function", mix)  # for arrays
 NOISE = 0.05  # share of labels that are flipped
 
 ZIPF_SEED, ZIPF_WEIGHTS = np.uint64(2012), np.uint64(77)

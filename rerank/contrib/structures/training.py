@@ -60,7 +60,7 @@ class PassOfLearner(ByType):
 
     def body_of(self, kinds: list[Any]) -> Any:
         passes = kinds[-1].owner.passes
-        return getattr(passes, "declared", passes)
+        return getattr(passes, "function", passes)
 
 
 @PassOfLearner
