@@ -105,7 +105,7 @@ def noted_names(directory: Path) -> list[str]:
 
 
 def prepare_output(directory: Path, text: str, results: Sequence[str], *, resume: bool) -> None:
-    """Write ``text``, the resolved recipe; without ``resume``, remove the ``results`` of earlier runs, and nothing else."""
+    """Write the recipe, ``text``; without ``resume``, remove the ``results`` of earlier runs, and nothing else."""
     with files.reported(directory):
         names, recipe = noted_names(directory), directory / RECIPE
         present = [name for name in (*results, RECIPE, LOG, MODEL) if os.path.lexists(directory / name)]

@@ -14,10 +14,10 @@ from rerank.data.symbols import SymbolTable
 from rerank.data.trees import (
     GOLD,
     bracket_words,
+    no_changes,
     normal_trees,
     normal_word,
     parse_brackets,
-    unchanged,
     yield_words,
 )
 from rerank.metrics.evaluation import evaluate, refused_list
@@ -50,7 +50,7 @@ def test_a_word_has_one_form(form: str, way: str) -> None:
 
 
 def words_of(text: str) -> tuple[list[str], Counter[str]]:
-    symbols, changed = SymbolTable(), unchanged()
+    symbols, changed = SymbolTable(), no_changes()
     trees = normal_trees(parse_brackets(bracket_words([text.encode()]), symbols), symbols, changed, GOLD)
     return yield_words(trees, 0, symbols), changed
 
@@ -124,7 +124,7 @@ def test_brackets_that_are_words_are_named_where_words_stay_as_they_are(tmp_path
 
 def test_evaluation_in_one_form() -> None:
     gold, test = r"(S (NP (NN 1\/2)) (-LRB- -LRB-))", "(S (NN 1/2) (-LRB- ())"
-    changed = unchanged()
+    changed = no_changes()
     found = evaluate([gold], [test], changed=changed).scores()
     assert found == evaluate([gold], [test.replace("1/2", r"1\/2").replace("()", "-LRB-)")]).scores()
     assert changed == {"candidates": 1, "gold trees": 1}

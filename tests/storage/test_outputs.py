@@ -277,7 +277,7 @@ def test_what_is_not_fetched_is_named(served: Served, url: str, message: str, mo
 
 def test_a_server_that_says_nothing(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     served.delay = 1.0
-    monkeypatch.setattr(places, "PATIENCE", 0.05)
+    monkeypatch.setattr(places, "ANSWER_SECONDS", 0.05)
     with pytest.raises(DataError, match=r"no answer for 0\.05 seconds"):
         open_stream(f"{served.url}/text")
 
