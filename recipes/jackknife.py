@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rerank.base.errors import RerankError
 from rerank.data.symbols import SymbolTable
-from rerank.data.trees import escaped, parse_brackets, same_yield, unchanged, yield_words
+from rerank.data.trees import escape_brackets, no_changes, parse_brackets, same_yield, yield_words
 from rerank.readers.base import SkipCount
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.treebank import lists_of_trees, parse_pair, read_treebank, treebank_files
@@ -17,7 +17,7 @@ from rerank.readers.trees.treebank import lists_of_trees, parse_pair, read_treeb
 
 def split(folds: str, directory: str, *treebank: str) -> None:
     """Write the folds, which are consecutive parts of the treebank."""
-    trees = [b" ".join(escaped(tree.text).split()) for tree in read_treebank(treebank_files(*treebank))]
+    trees = [b" ".join(escape_brackets(tree.text).split()) for tree in read_treebank(treebank_files(*treebank))]
     symbols = SymbolTable()
     for fold in range(int(folds)):
         first, last = (len(trees) * k // int(folds) for k in (fold, fold + 1))
@@ -38,7 +38,7 @@ def join(directory: str, *files: str) -> None:
         sys.exit(f"{directory}: {len(places)} folds, but {len(files)} files of lists; expected one for each")
     for place, file in zip(places, files, strict=True):
         for read in lists_of_trees(reader.knowing(None, normal=True), file, [place / "gold.mrg"]):
-            nbest, trees, gold = parse_pair(read, symbols, unchanged())
+            nbest, trees, gold = parse_pair(read, symbols, no_changes())
             count.good(nbest)
             if same_yield(trees, gold, 0, symbols.intern("-NONE-")) >= 0:
                 sys.exit(

@@ -85,12 +85,12 @@ def test_both_sides_are_compared_in_one_form(tmp_path: Path) -> None:
     candidates = [r"(S (`` ``) (NN 1\/2) (-LRB- ())", '(S (`` ") (NN 1/2) (-LRB- -LRB-))']
     count, texts = pairs(tmp_path, candidates, r"(S (`` “) (NN 1\/2) (-LRB- -LRB-))", normalize=True)
     assert texts == [text.encode() for text in candidates]  # as they are written
-    assert count.as_dict()["normal_trees"] == {"candidates": 3, "gold trees": 2}
+    assert count.as_dict()["normalized"] == {"candidates": 3, "gold trees": 2}
     assert "words normalised: 3 of candidates, 2 of gold trees" in str(count)
     twice = SkipCount()
     twice.add(count)
     twice.add(count)
-    assert twice.as_dict()["normal_trees"] == {"candidates": 6, "gold trees": 4}
+    assert twice.as_dict()["normalized"] == {"candidates": 6, "gold trees": 4}
     for one in candidates:
         with pytest.raises(DataError):
             pairs(tmp_path, [one], "(S (`` “) (NN 1/2) (-LRB- -LRB-))", normalize=False)
@@ -160,7 +160,7 @@ def test_recipes_and_commands_bring_words_to_one_form(tmp_path: Path, rerank: Co
     expected = experiment.run(small.recipe(tmp_path / "plain"), tmp_path / "b" / "run")
     assert small.without_clock(found["splits"]) == small.without_clock(expected["splits"])
     golds = Counter(re.findall(r" (\w+)\)", "\n".join(small.golds_of(small.QUICKSTART / "test.gold.gz")[:40])))
-    counts = found["corpora"]["test"]["normal_trees"]
+    counts = found["corpora"]["test"]["normalized"]
     assert counts["gold trees"] == golds["a"]
     assert counts["candidates"] > golds["the"] + golds["a"] + golds["of"]
     oracle = rerank("oracle", f"{mixed}.nbest.gz", f"{mixed}.gold.gz", "--normalize")
