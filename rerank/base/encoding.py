@@ -80,7 +80,7 @@ class PlainMessages(logging.Filter):
 
 
 def is_name(text: str) -> bool:
-    """Whether ``text`` can be part of a file's name as it is: it follows ``RULE``, is not empty, and not too long."""
+    """Whether ``text`` can be part of a file's name as it is: it follows ``NAME_RULE``, is not empty nor too long."""
     return _NAME.fullmatch(text) is not None and len(os.fsencode(text)) <= MAX_NAME_BYTES
 
 

@@ -41,7 +41,7 @@ class GivenUpError(Exception):
 
 
 class Deadline:
-    """Until when work may take: for some ``seconds``, or until ``end()``, which any thread may call."""
+    """The end of work: after some ``seconds``, or at ``end()``, which any thread may call."""
 
     thread: ClassVar = threading.local()  # ``deadline``: the one that a thread works under
 

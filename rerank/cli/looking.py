@@ -371,7 +371,7 @@ REGISTRIES = {
     "readers": "reader", "templates": "template", "metrics": "metric", "learners": "learner", "losses": "loss",
     "pairs": "pair source",
 }  # fmt: skip
-PAPERS, WIDTH = "papers", 120
+PAPERS, LINE_WIDTH = "papers", 120
 
 
 @cli.command("list", "Look", "rerank list recipes")
@@ -437,4 +437,4 @@ def _line(part: dict[str, Any], full: bool = False) -> str:
     about = part.get("about", "")
     about = about if full else re.split(r"(?<=[\w)]\.) (?=[A-Z])", about)[0]
     line = "  ".join(filter(None, [name, about]))
-    return line if full else textwrap.shorten(line, WIDTH, placeholder=" ...").replace(f"{name} ", f"{name}  ", 1)
+    return line if full else textwrap.shorten(line, LINE_WIDTH, placeholder=" ...").replace(f"{name} ", f"{name}  ", 1)

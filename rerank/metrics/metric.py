@@ -95,7 +95,7 @@ class Metric(Checked, ABC):
     def rows_in_order(
         self, lists: np.ndarray, scores: np.ndarray, ties: np.ndarray, stats: np.ndarray, reference: np.ndarray
     ) -> np.ndarray:
-        """Of a metric that is ``ordered``: the rows of all lists (float64 [L, K]) in the order of ``scores``; among
+        """The rows of all lists (float64 [L, K]) in the order of ``scores``, if the metric is ``ordered``; among
         equal ones those with higher ``ties`` are first (float64 [N] each), then those with the lower index."""
         raise NotImplementedError
 
@@ -103,7 +103,7 @@ class Metric(Checked, ABC):
         self, lists: np.ndarray, intercept: np.ndarray, slope: np.ndarray, ties: np.ndarray, stats: np.ndarray,
         reference: np.ndarray, order: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-        """Of a metric that is ``ordered``: the sum of all values where candidates score intercept + γ·slope (float64
+        """If the metric is ``ordered``, the sum of all values where candidates score intercept + γ·slope (float64
         [N] each): the γ where it changes (float64 [E], rising), and the sums between these (float64 [E + 1]); order
         (int32 [N]): the candidates, list after list, by slope and index."""
         raise NotImplementedError

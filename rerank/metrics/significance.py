@@ -139,7 +139,7 @@ class _Pair(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """By how much the score of A is higher than that of B."""
+        """The score of A less that of B."""
         total = self.reference.sum(axis=0)
         return float(self.metric.scores(self.a.sum(axis=0), total) - self.metric.scores(self.b.sum(axis=0), total))
 

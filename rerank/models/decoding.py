@@ -25,7 +25,7 @@ from rerank.metrics.fusion import Fusion, VotedBracket, probabilities
 from rerank.models.provenance import Decoding
 from rerank.readers.lists import Lists, answer_numbers
 
-TIES = 1e-12  # of an expected gain: of candidates as near as this to the best, the one with the best score is taken
+TIE_TOLERANCE = 1e-12  # of candidates whose expected gain is as near to the best, the best by score is taken
 Gains = Callable[[Sequence[Any]], Any] | Sequence[Sequence[float]] | np.ndarray
 gain_functions: Registry[Callable[..., Any]] = Registry("gain function")  # from candidates to float64 [N, N]
 
@@ -139,7 +139,7 @@ def best_expected(expectations: np.ndarray, scores: np.ndarray) -> np.ndarray:
     score, then the first."""
     order = np.lexsort((np.arange(scores.size), -scores))
     by_score = expectations[:, order]
-    return np.asarray(order[np.argmax(by_score >= by_score.max(axis=1, keepdims=True) - TIES, axis=1)])
+    return np.asarray(order[np.argmax(by_score >= by_score.max(axis=1, keepdims=True) - TIE_TOLERANCE, axis=1)])
 
 
 def decode(

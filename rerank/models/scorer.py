@@ -219,7 +219,7 @@ class Scorer:
         return [(weight, int(k[0])) for weight, k in same] if all(k.size for _, k in same) else None
 
     def rank_plain(self, plain: Plain) -> tuple[np.ndarray | list[int], np.ndarray | list[float], int] | None:
-        """Of a plain list what ``Ranked`` has of it: the order, the scores, and how many features are unknown. None
+        """The order and the scores of a plain list, as in ``Ranked``, and how many features are unknown. None
         where features are more than score columns as they stand."""
         if (pairs := self._column_weights(plain.columns.names, plain.base)) is None:
             return None

@@ -41,7 +41,7 @@ BASE = "base"
 _DIRECTIONS = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks that change how text is shown
 _SPECIAL = re.compile(rf"[\s\x00-\x1f\x7f-\x9f%\udc80-\udcff{_DIRECTIONS}]|^#")
 _NUMBER = re.compile(rb"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
-MAX_NEAR = 64  # how many names before and after an unknown one, in sorted order, are searched for the nearest
+NEAR_NAMES = 64  # names before and after an unknown one, in sorted order, that are searched for the nearest
 
 
 def escape_name(name: str) -> str:
@@ -136,7 +136,7 @@ def _nearest(name: str, names: list[str]) -> str:
     """Features with similar names; tables are too large to compare with all of them."""
     names = sorted(names)
     at = bisect_left(names, name)
-    near = difflib.get_close_matches(name, names[max(0, at - MAX_NEAR) : at + MAX_NEAR], n=2)
+    near = difflib.get_close_matches(name, names[max(0, at - NEAR_NAMES) : at + NEAR_NAMES], n=2)
     return f"did you mean {' or '.join(near)}?" if near else "was it exported from a model of other features?"
 
 

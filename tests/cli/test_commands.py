@@ -19,7 +19,7 @@ from programs import PATIENCE
 
 import rerank as library
 from rerank import __version__
-from rerank.cli.looking import WIDTH
+from rerank.cli.looking import LINE_WIDTH
 from rerank.learn.base import learners
 from rerank.metrics.metric import metrics
 from rerank.parts import LOSSES
@@ -369,7 +369,7 @@ def test_list(rerank, tmp_path, monkeypatch):
     few = rerank("list", "learners").out
     assert "\nmaxent  " in few
     assert re.search(r"and \d+ more: rerank list learners --all", few)
-    assert max(map(len, (recipes + few).splitlines())) <= WIDTH + 3  # of which two before and one behind a name
+    assert max(map(len, (recipes + few).splitlines())) <= LINE_WIDTH + 3  # of which two before and one behind a name
     everything = rerank("list").out
     assert all(kind in everything.splitlines() for kind in ("readers", "templates", "metrics", "learners", "losses"))
     usage(rerank("list", "learner"), "'learner' is not one of")
