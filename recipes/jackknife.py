@@ -44,7 +44,7 @@ def join(directory: str, *files: str) -> None:
                 sys.exit(
                     f"{file}:{nbest.line}: not the list of its sentence, {' '.join(yield_words(gold, 0, symbols))!r}"
                 )
-            reader.write(sys.stdout.buffer, nbest.changed(id=str(number)))
+            reader.write(sys.stdout.buffer, nbest.replace(id=str(number)))
             number += 1
 
 

@@ -86,10 +86,10 @@ def of_trees(*files: str) -> Iterator[None]:
 
 def metric_settings(metric: str) -> dict[str, Any]:
     """The settings of a metric, of its name or YAML."""
-    from rerank.recipes.settings import named
+    from rerank.recipes.settings import as_settings
     from rerank.storage.documents import yaml_options
 
-    settings = named(yaml_options([f"metric={metric}"], "--metric NAME")["metric"])
+    settings = as_settings(yaml_options([f"metric={metric}"], "--metric NAME")["metric"])
     if not isinstance(settings, dict) or "name" not in settings:
         message = f"found {metric!r}; expected a name, or settings, as {{name: gain, column: x}}"
         raise RecipeError(message, key="--metric")

@@ -228,15 +228,15 @@ def tune(
         message = "only one setting, so nothing to choose; name values, as grid: {learner.eta: [0.1, 1]}"
         raise RecipeError(message, key="grid")
     if settings.data.holdout is None:
-        settings = settings.changed({"data.holdout": share})
+        settings = settings.change({"data.holdout": share})
     if not settings.seeds:
-        settings = settings.changed({"seeds": [settings.seed + number for number in range(DEFAULT_SEEDS)]})
+        settings = settings.change({"seeds": [settings.seed + number for number in range(DEFAULT_SEEDS)]})
     with work.open(original) as engine, background_compilation(settings, "train"):
         metrics = experiment.run(settings, output, resume=resume, tests=False, engine=engine)
     target = output_file(output, experiment.CHOSEN_RECIPE)
-    final = settings.changed({"runs": (), "grid": {}, "reported": None, **metrics["choice"]["settings"]})
+    final = settings.change({"runs": (), "grid": {}, "reported": None, **metrics["choice"]["settings"]})
     if not settings.data.is_holdout(settings.data.dev):  # it trains on all lists, for one look at the test splits
-        final = final.changed({"data.holdout": None})
+        final = final.change({"data.holdout": None})
     write_text(target, final.as_yaml())
     table = choice_table(metrics)
     cli.show(table, table.note, f"recipe: {target}", choice=metrics["choice"], recipe=target)

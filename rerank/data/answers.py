@@ -269,7 +269,7 @@ def _of_json(key: str, text: str) -> str | None:
 
 
 def _simplify(text: str) -> str | None:
-    """By math-verify: an expression as sympy writes it, simplified unless that takes too long or cannot be stopped."""
+    """The expression that math-verify finds, as sympy writes it, simplified unless that takes too long."""
     from math_verify import parse
     from math_verify.errors import TimeoutException
     from math_verify.utils import timeout

@@ -82,7 +82,7 @@ class Corpus:
 
     def __post_init__(self, trusted: bool) -> None:
         for name, dtype in DTYPES.items():
-            object.__setattr__(self, name, frozen(np.ascontiguousarray(getattr(self, name), dtype=dtype)))
+            object.__setattr__(self, name, freeze(np.ascontiguousarray(getattr(self, name), dtype=dtype)))
         cuts = self.cuts if len(self.cuts) > 1 else (0, self.lists.size - 1)
         object.__setattr__(self, "cuts", np.asarray(cuts, np.int64))
         # Kernels rely on these invariants, and those of ``_disorder``, without checking them again.
@@ -347,7 +347,7 @@ def offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
     return starts
 
 
-def frozen(array: np.ndarray) -> np.ndarray:
+def freeze(array: np.ndarray) -> np.ndarray:
     """A read-only view: for kernels, read-only and writable arrays are different types."""
     view = np.asarray(array).view()
     view.flags.writeable = False
@@ -375,7 +375,7 @@ def ranges_of(starts: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 
 def _disorder(corpus: Corpus) -> str:
-    """What is wrong with offsets and columns, on which kernels rely; empty if nothing is."""
+    """The fault of offsets and columns, on which kernels rely; empty if there is none."""
     rows, columns = corpus.rows, corpus.columns
     if (np.diff(corpus.lists) < 0).any() or (np.diff(rows) < 0).any() or rows[-1] > columns.size:
         return "list or row offsets that decrease or lie outside"
@@ -433,7 +433,7 @@ def dense_alone(lists: Corpus) -> Corpus:
 
 
 def remarks_on(name: str, low: np.ndarray, high: np.ndarray, deviation: float = 0.0) -> list[str]:
-    """What is wrong with a column's numbers, given the least and the greatest in every list (float64 [L]).
+    """Remarks on a column's numbers, given the least and the greatest in every list (float64 [L]).
 
     deviation: within these lists and others that are not among them.
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.corpus import MAX_COLUMNS, Corpus, frozen, offsets, ranges_of
+from rerank.data.corpus import MAX_COLUMNS, Corpus, freeze, offsets, ranges_of
 
 _DTYPES = {
     "rows": np.int64, "columns": np.int32, "values": np.float32, "label": np.int64, "group": np.int64,
@@ -33,7 +33,7 @@ class Labelled:
     | weight  | float64 [n]      | importance of an example |
 
     ``classes`` are the texts of the labels (see ``canonical_order``), ``width`` is D, the number of columns that exist,
-    and ``dropped`` counts the nonzeros that ``align`` left out.
+    and ``omissions`` counts the nonzeros that ``align`` left out.
 
     Raises DataError: the arrays do not fit together.
     """
@@ -46,11 +46,11 @@ class Labelled:
     group: np.ndarray
     weight: np.ndarray
     width: int
-    dropped: int = 0
+    omissions: int = 0
 
     def __post_init__(self) -> None:
         for name, dtype in _DTYPES.items():
-            object.__setattr__(self, name, frozen(np.asarray(getattr(self, name), dtype=dtype)))
+            object.__setattr__(self, name, freeze(np.asarray(getattr(self, name), dtype=dtype)))
         n, k = self.label.size, len(self.classes)
         wrong = (
             self.rows.shape != (n + 1,)
@@ -93,7 +93,7 @@ class Labelled:
         )  # fmt: skip
 
     def flip(self, probability: float, seed: int) -> "Labelled":
-        """With two classes: every label is flipped with this probability, independently."""
+        """Flip every label of two classes with this probability, independently."""
         if not 0 <= probability <= 1:
             raise RecipeError(f"found {probability} as the share of flipped labels; expected 0 to 1")
         if len(self.classes) != 2:
@@ -119,7 +119,7 @@ class Labelled:
     def align(self, classes: Sequence[str], width: int) -> "Labelled":
         """These examples with the classes and columns of others, as test examples take over those of training.
 
-        Nonzeros in columns from ``width`` on are left out and counted in ``dropped``.
+        Nonzeros in columns from ``width`` on are left out and counted in ``omissions``.
         """
         class_of = {name: c for c, name in enumerate(classes)}
         present = np.unique(self.label)
@@ -134,7 +134,7 @@ class Labelled:
         mask = self.columns < width
         return replace(
             self, rows=offsets(mask)[self.rows], columns=self.columns[mask], values=self.values[mask],
-            label=label, classes=tuple(classes), width=width, dropped=self.dropped + int(np.count_nonzero(~mask)),
+            label=label, classes=tuple(classes), width=width, omissions=self.omissions + int(np.count_nonzero(~mask)),
         )  # fmt: skip
 
     def corpus(self, *, trusted: bool = False) -> Corpus:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.data.corpus import frozen
+from rerank.data.corpus import freeze
 from rerank.kernels.compile import kernel
 
 FNV_OFFSET = np.uint64(0xCBF29CE484222325)
@@ -64,7 +64,7 @@ def find_slot(keys: np.ndarray, h: np.uint64) -> int:
     return int(slot)
 
 
-def roomy(array: np.ndarray, size: int) -> np.ndarray:
+def lengthen(array: np.ndarray, size: int) -> np.ndarray:
     """``array`` or, if it is shorter than ``size``, a longer one, with zeros behind it."""
     if size <= array.size:
         return array
@@ -87,7 +87,7 @@ def new_index(room: int) -> HashIndex:
 def index_of(hashes: np.ndarray, room: int = 0) -> HashIndex:
     """An index of ``hashes`` (uint64), numbered in their order, with ``room`` for others."""
     index = new_index(max(hashes.size, room))
-    enter_all(index, frozen(hashes), 0, np.empty(hashes.size, np.int32))
+    enter_all(index, freeze(hashes), 0, np.empty(hashes.size, np.int32))
     return index
 
 
@@ -157,7 +157,7 @@ def hash_all(h: int, *symbols: int) -> int:
 
 
 @lru_cache(maxsize=1 << 12)
-def known_hash(text: str | bytes) -> int:
+def quick_hash(text: str | bytes) -> int:
     """``text_hash`` of a text (bytes are UTF-8), fast for a recently seen one."""
     return text_hash(text if isinstance(text, str) else text.decode("utf-8", "surrogateescape"))
 
@@ -216,7 +216,7 @@ class SymbolTable:
 
     def intern(self, text: str) -> int:
         """The id of ``text``, a new one if it is not in the table yet."""
-        h = known_hash(text)
+        h = quick_hash(text)
         slot = self._slot(h)
         if self.index.keys[slot]:
             return int(self.index.number[slot])
@@ -236,7 +236,7 @@ class SymbolTable:
         code = self._hash_cache.get(text)
         if code is None:
             self.intern(text if isinstance(text, str) else text.decode("utf-8", "surrogateescape"))
-            code = self._hash_cache[text] = known_hash(text)
+            code = self._hash_cache[text] = quick_hash(text)
         return code
 
     def adopt(self, data: bytes, spans: np.ndarray) -> None:
@@ -262,7 +262,7 @@ class SymbolTable:
     def _fit(self, more: int) -> None:
         """Make room for ``more`` hashes."""
         size = len(self) + more
-        self._hashes, self._lower = roomy(self._hashes, size), roomy(self._lower, size)
+        self._hashes, self._lower = lengthen(self._hashes, size), lengthen(self._lower, size)
 
 
 class LabelArray:
@@ -275,7 +275,7 @@ class LabelArray:
 
     def of(self, size: int) -> np.ndarray:
         """The numbers of the ids below ``size`` of the table or a copy of it, whatever has been added since."""
-        self._of = of = roomy(self._of, size)  # threads may get here at the same time: all of them compute the same
+        self._of = of = lengthen(self._of, size)  # threads may get here at the same time: all of them compute the same
         return of[:size]
 
 

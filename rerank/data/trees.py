@@ -291,7 +291,7 @@ def _without_brackets(text: bytes, forms: Sequence[str]) -> bytes:
 
 
 def bracket_advice(text: bytes) -> str:
-    """For a message about a tree that is malformed: what to do if brackets are words in it."""
+    """The advice, for a message about a tree that is malformed, if brackets are words in it."""
     return "; brackets are words in it: set data.normalize: true (--normalize)" if escape_brackets(text) != text else ""
 
 
@@ -342,7 +342,7 @@ def yield_words(trees: Trees, t: int, symbols: SymbolTable) -> list[str]:
 
 
 def equal_form(trees: Trees, other: Trees, symbols: SymbolTable) -> str:
-    """For a message about words that differ: whether those of ``trees`` would be those of tree 0 if normalised."""
+    """The advice, for a message about words that differ, if those of ``trees`` and of tree 0 are equal normalised."""
     forms = [normal_trees(side, symbols, no_changes(), GOLD) for side in (trees, other)]
     equal = same_yield(forms[0], forms[1], 0, symbols.intern(TRACE)) < 0
     return "; they differ in escapes, quotes or brackets only: set data.normalize: true (--normalize)" if equal else ""

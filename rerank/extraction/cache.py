@@ -85,7 +85,7 @@ class CorpusCache:
 def _locked(entry: Path) -> Iterator[None]:
     """Within the block, this process alone makes ``entry``; others wait."""
     path = entry.with_name(f".{entry.name}.lock")
-    with storage.reported(path):
+    with storage.write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if (lock := storage.lock(path)) is None:
             log.info("waiting for another run, which extracts the same lists")
@@ -111,7 +111,7 @@ def _blocks(entry: Path, files: dict[str, list[str]]) -> Iterator[Path]:
     for other in entry.parent.glob(f".{glob.escape(entry.name)}.*{BLOCKS}"):
         if other != directory:
             storage.remove(other)
-    with storage.reported(directory):
+    with storage.write_errors(directory):
         directory.mkdir(exist_ok=True)
     resumable = False
     try:

@@ -28,7 +28,7 @@ from rerank.features.counting import (
     CollisionCount,
     FeatureCounts,
     FeatureSymbols,
-    KeptFeatures,
+    FrequentFeatures,
     Pruning,
     add_counts,
     by_block,
@@ -53,7 +53,7 @@ MAX_MIXED_SHARE = 0.05  # of lists, with answers whose candidates have several g
 LONG_READ_BYTES = 1 << 22  # bytes of compressed lists that take long
 
 
-def count_range(spool: Spool, blocks: int, limits: np.ndarray, hashes: tuple[int, int]) -> KeptFeatures:
+def count_range(spool: Spool, blocks: int, limits: np.ndarray, hashes: tuple[int, int]) -> FrequentFeatures:
     """The features of a range of hashes, the last one included, that are kept; limits: see ``add_counts``."""
     return add_counts([spool.load(block, FeatureCounts).between(*hashes) for block in range(blocks)], limits)
 

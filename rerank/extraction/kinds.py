@@ -59,22 +59,22 @@ def resolve_features(recipe: ListRecipe) -> ListRecipe:
     ranking = recipe.task == "ranking" and not is_set and not measures_orders(recipe.metric.get("name"))
     if not auto and not ranking:
         return recipe
-    plain = recipe.changed({"features.set": UNDERIVED}) if auto else recipe
+    plain = recipe.change({"features.set": UNDERIVED}) if auto else recipe
     try:
         lists = content_of(plain).read(plain.data, plain.data.training)
         example = next((nbest for nbest in lists if nbest.problem is None and len(nbest)), None)
     except RerankError:
         return plain
     if ranking and plain.decode.kinds is None and example is not None and example.answers is not None:
-        plain = plain.changed({"decode.kinds": ["mbr"]})
+        plain = plain.change({"decode.kinds": ["mbr"]})
     rule = example.roles.rule if example is not None and example.roles is not None else None
     if plain.data.answer is None and rule is not None:
         more = {"data.reader.answer": None} if plain.data.reader["name"] == "jsonl" else {}  # which chooses by list
-        plain = plain.changed({"data.answer": rule, **more})
+        plain = plain.change({"data.answer": rule, **more})
         log.info("data.answer: %s, for lists that do not say what is right", rule)
     derivations = example if example is not None and example.segmentation is not None else None
     if auto and derivations is not None and derivations.source is not None:
-        return plain.changed({"features.set": DERIVED})
+        return plain.change({"features.set": DERIVED})
     if auto:
         lacking = "sources for their derivations: data.sources names the files" if derivations else "derivations"
         log.info("features.set: %s, since the lists have no %s", UNDERIVED, lacking)

@@ -13,7 +13,7 @@ from rerank.base.registry import build
 from rerank.data.corpus import first_unfit
 from rerank.extraction.content import Content, Description, MeasuredLists, Pair, SelectedTexts
 from rerank.features.extract import TextExtractor
-from rerank.features.scores import unfit
+from rerank.features.scores import find_unfit
 from rerank.features.sink import ListFeatures
 from rerank.features.text.view import TextView, make_view
 from rerank.metrics.gain import ColumnMetric
@@ -86,7 +86,7 @@ class TextContent(Content[TextView | Lists]):
         try:
             lists = with_answers(lists, self.answer)
             rows = self.rows(lists)
-            if unfit(rows):
+            if find_unfit(rows):
                 return None
             return MeasuredLists(lists, rows, *cast(ColumnMetric, self.metric).block_stats(lists), None)
         except DataError:  # of one of the lists

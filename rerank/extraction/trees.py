@@ -11,7 +11,7 @@ from rerank.data.symbols import SymbolTable
 from rerank.data.trees import FIRST_SYMBOLS, Trees, brackets, no_changes, parse_brackets, subset
 from rerank.extraction.content import Content, Pair, hold, unknown_columns
 from rerank.features.extract import Extractor
-from rerank.features.scores import unfit
+from rerank.features.scores import find_unfit
 from rerank.features.sink import ListFeatures
 from rerank.metrics.evaluation import check_errors, refused_list
 from rerank.metrics.metric import metrics
@@ -78,7 +78,7 @@ class TreeContent(Content[Parses]):
     def _usable(self, nbest: Lists) -> Lists:
         """A list without the candidates whose scores cannot be features. Raises Problem, also if it lacks a column."""
         self.hold(nbest.sound())
-        return nbest.without(unfit(nbest)).sound()
+        return nbest.without(find_unfit(nbest)).sound()
 
     def _parses(self, nbest: Lists, trees: Trees, symbols: SymbolTable) -> Parses:
         """The view that templates have of a list: its trees, and the scores that it is held to."""

@@ -1,4 +1,4 @@
-"""In how many lists every feature varies: counted block by block, added up exactly, and turned into a table.
+"""Counts of the lists in which every feature varies: block by block, added up exactly, and turned into a table.
 
 A block is a run of lists that one process counts. Blocks are added up range by range of hashes: no step
 needs memory for more than its range, and the sums do not depend on the blocks or on who counted them. The names of
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.data.corpus import frozen, indices_of, offsets, ranges_of
-from rerank.data.symbols import enlarge, enter_all, new_index, roomy
+from rerank.data.corpus import freeze, indices_of, offsets, ranges_of
+from rerank.data.symbols import enlarge, enter_all, lengthen, new_index
 from rerank.features.sink import ListFeatures
 from rerank.features.table import FeatureTable
 
@@ -41,7 +41,7 @@ class FeatureSymbols(NamedTuple):
     names: np.ndarray  # uint64 [M]
 
     def some(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How many symbols the features ``indices`` have (int64), and these (uint64)."""
+        """The numbers of symbols of the features ``indices`` (int64), and these symbols (uint64)."""
         lengths = self.symbol_count[indices].astype(np.int64)
         return lengths, self.names[self.symbols[indices_of(self.symbol_first[indices].astype(np.int64), lengths)]]
 
@@ -62,8 +62,8 @@ class FeatureCounter:
         (int32 [F]), numbered in order of first appearance."""
         ids, before = np.empty(features.hashes.size, np.int32), self.size
         self._index = enlarge(self._index, before + ids.size)
-        self.size = enter_all(self._index, frozen(features.hashes), before, ids)
-        self._counts = roomy(self._counts, self.size)
+        self.size = enter_all(self._index, freeze(features.hashes), before, ids)
+        self._counts = lengthen(self._counts, self.size)
         self._counts[ids] += 1 if lists is None else lists
         new = np.flatnonzero(ids >= before)
         lengths = features.symbol_last[new] - features.symbol_first[new]
@@ -72,12 +72,12 @@ class FeatureCounter:
         self._new.append((features.hashes[new], features.template[new], begin + np.cumsum(lengths)))
         # Features share their symbols with many others: numbers of symbols take one to four bytes each, hashes eight.
         self._symbols, self._name_index = (
-            roomy(self._symbols, self._end),
+            lengthen(self._symbols, self._end),
             enlarge(self._name_index, self._name_count + symbols.size),
         )
         numbers = self._symbols[begin : self._end]
-        self._name_count = enter_all(self._name_index, frozen(symbols), self._name_count, numbers)
-        self._names = roomy(self._names, self._name_count)
+        self._name_count = enter_all(self._name_index, freeze(symbols), self._name_count, numbers)
+        self._names = lengthen(self._names, self._name_count)
         self._names[numbers] = symbols
         return ids
 
@@ -101,7 +101,7 @@ def narrow(numbers: np.ndarray) -> np.ndarray:
 _NOTHING = tuple(np.empty(0, kind) for kind in (np.uint64, np.int32, np.int64))
 
 
-class KeptFeatures(NamedTuple):
+class FrequentFeatures(NamedTuple):
     """The K features of some blocks that vary in enough lists, sorted by hash."""
 
     hashes: np.ndarray  # uint64 [K]
@@ -110,7 +110,7 @@ class KeptFeatures(NamedTuple):
     totals: np.ndarray  # int64 [T]: features seen of every template, kept or not
 
 
-def add_counts(blocks: Sequence[FeatureCounts], limits: np.ndarray) -> KeptFeatures:
+def add_counts(blocks: Sequence[FeatureCounts], limits: np.ndarray) -> FrequentFeatures:
     """Add up the counts of ``blocks``.
 
     limits: int32 [T], the number of lists in which a feature of each template must vary to be kept.
@@ -127,10 +127,10 @@ def add_counts(blocks: Sequence[FeatureCounts], limits: np.ndarray) -> KeptFeatu
     totals = np.bincount(template[origin], minlength=limits.size)
     origin = origin[total >= limits[template[origin]]]
     block = np.searchsorted(offsets(np.array(sizes, np.int64)), origin, side="right") - 1
-    return KeptFeatures(hashes[origin], template[origin].astype(np.int32), block.astype(np.int32), totals)
+    return FrequentFeatures(hashes[origin], template[origin].astype(np.int32), block.astype(np.int32), totals)
 
 
-def by_block(ranges: Sequence[KeptFeatures]) -> list[tuple[int, np.ndarray]]:
+def by_block(ranges: Sequence[FrequentFeatures]) -> list[tuple[int, np.ndarray]]:
     """The hashes (uint64) of the features of ``ranges`` by the first block that has them, in the order of blocks."""
     hashes, block = (np.concatenate([getattr(part, name) for part in ranges]) for name in ("hashes", "block"))
     order = np.argsort(block, kind="stable")
@@ -160,7 +160,7 @@ class Pruning(NamedTuple):
 
 
 def make_table(
-    ranges: Sequence[KeptFeatures], names: Sequence[tuple[np.ndarray, np.ndarray]], pruning: Pruning,
+    ranges: Sequence[FrequentFeatures], names: Sequence[tuple[np.ndarray, np.ndarray]], pruning: Pruning,
     texts: Mapping[int, str],
 ) -> FeatureTable:  # fmt: skip
     """The table of the features of ``ranges``, in increasing order; names: their symbols ``by_block`` (see
@@ -203,7 +203,7 @@ class CollisionCount:
         shared: bool [F], whether other features of these lists use them too.
         """
         need = int(columns.max(initial=-1)) + 1
-        self.owner, self.shared = roomy(self.owner, need), roomy(self.shared, need)
+        self.owner, self.shared = lengthen(self.owner, need), lengthen(self.shared, need)
         previous = self.owner[columns]
         again = (previous != 0) & (previous != owners)
         self.shared[columns[again if shared is None else again | shared]] = True

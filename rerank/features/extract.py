@@ -1,4 +1,4 @@
-"""From one list of trees or texts to its sparse features: runs all templates, those over trees once per distinct place,
+"""Sparse features of one list of trees or texts: runs all templates, those over trees once per distinct place,
 and functions that users write in Python."""
 
 import logging
@@ -14,7 +14,7 @@ import numpy as np
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.interrupts import check
 from rerank.data.corpus import FLOAT32_MAX
-from rerank.data.symbols import SymbolTable, known_hash, text_hash
+from rerank.data.symbols import SymbolTable, quick_hash, text_hash
 from rerank.data.trees import Trees, parse_brackets
 from rerank.features.forest import SEMANTIC, SYNTACTIC, TREE, UPWARD, Grower, Rules, places_of
 from rerank.features.scores import score_view
@@ -133,7 +133,7 @@ class FeatureExtractor:
 
         symbols: the table to add the names of scores and of users' features to, if anybody will ask for them.
         """
-        hash_of, columns = known_hash if symbols is None else symbols.hash_of, list[tuple[Any, ...]]()
+        hash_of, columns = quick_hash if symbols is None else symbols.hash_of, list[tuple[Any, ...]]()
         for number, template in enumerate(self.templates):
             if template.fire is None and (values := template.columns(rows, rows.first)):
                 symbols = np.array([[hash_of(symbol) for symbol in names] for names in values], np.uint64)
@@ -303,7 +303,7 @@ class TextExtractor(FeatureExtractor):
                 token = object()
                 if self.lacking.setdefault(need, token) is token:  # only one of several threads is the first
                     log.warning("a list has no %s: %s give no features there", need, ", ".join(lacking))
-        hash_of = self.symbols.hash_of if names else known_hash
+        hash_of = self.symbols.hash_of if names else quick_hash
         views: dict[Any, tuple[np.ndarray, ...]] = {None: view}
         for look in {family.look for family in self._families if family.look is not None}:
             views[look] = look(rows.texts, hash_of)

@@ -1,11 +1,11 @@
-"""From the features of lists, stored by feature, to a corpus, stored by candidate."""
+"""Features of lists, stored by feature, and how they become a corpus, stored by candidate."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.data.corpus import FLOAT32_MAX, Corpus, frozen, offsets
+from rerank.data.corpus import FLOAT32_MAX, Corpus, freeze, offsets
 from rerank.features.sink import ListFeatures
 from rerank.kernels.compile import kernel
 
@@ -40,7 +40,7 @@ class ListRows(NamedTuple):
 
     def renumber(self, number: np.ndarray | None) -> "ListRows":
         """The same lists with other ``ids``: ``number`` (int32) maps the old ones to the new ones; None: the same."""
-        return self if number is None else self._replace(ids=frozen(number[self.ids]))
+        return self if number is None else self._replace(ids=freeze(number[self.ids]))
 
     def nonzeros(self) -> np.ndarray:
         """int64 [L]: how many entries each list has of features with a column."""
@@ -57,7 +57,7 @@ class ListRows(NamedTuple):
         flat, wide = np.zeros(lists), np.zeros((lists, 0))
         entries = self.ids[indices], np.ones(indices.size, np.uint8), zeros.view(np.int8), self.long_origin[:0], zeros
         values = origin, self.long_origin, longs
-        return ListRows(*map(frozen, (np.arange(lists + 1), features, *entries, *values, flat, flat, wide, wide)))
+        return ListRows(*map(freeze, (np.arange(lists + 1), features, *entries, *values, flat, flat, wide, wide)))
 
 
 class RowRun(NamedTuple):
@@ -137,18 +137,18 @@ class RowBuilder:
             candidate = candidate.astype(np.uint8 if longest <= 1 << 8 else np.uint16)
         if longest < 1 << 16:
             entries = entries.astype(np.uint8 if longest < 1 << 8 else np.uint16)
-        small, long = short(value)
+        small, long = pack(value)
         of_lists = offsets(entries)[offsets(counts)]
         longs = np.diff(offsets(small == LONG)[of_lists])
-        values = *short(origin), candidate, small, long
+        values = *pack(origin), candidate, small, long
         self._lists.append((sizes, counts, longs, ids, entries, *values, *scores))
 
     def rows(self) -> ListRows:
         """The lists that were added."""
         if not self._lists:
-            return ListRows(*map(frozen, (offsets([]), offsets([]), *_NOTHING)))
+            return ListRows(*map(freeze, (offsets([]), offsets([]), *_NOTHING)))
         sizes, counts, longs, *flat = map(np.concatenate, zip(*self._lists, strict=True))
-        return ListRows(*map(frozen, (offsets(sizes), offsets(counts), *flat[:7], offsets(longs), *flat[7:])))
+        return ListRows(*map(freeze, (offsets(sizes), offsets(counts), *flat[:7], offsets(longs), *flat[7:])))
 
     def finish(
         self, column: np.ndarray | None, width: int, about: dict[str, Any], scale: np.ndarray | None = None
@@ -165,7 +165,7 @@ _NOTHING = (
 )
 
 
-def short(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def pack(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Values (float32) as int8, with LONG in place of those that are in the second array (float32)."""
     with np.errstate(invalid="ignore"):  # those beyond int8
         small = values.astype(np.int8)
@@ -175,7 +175,7 @@ def short(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def unpack(small: np.ndarray, long: np.ndarray) -> np.ndarray:
-    """The inverse of ``short``."""
+    """The inverse of ``pack``."""
     values = small.astype(np.float32)
     if long.size:
         values[small == LONG] = long
@@ -219,7 +219,7 @@ RUN_FEATURES = 1 << 16  # features of lists that are looked at together
 
 def _runs_of(rows: ListRows) -> Iterator[RowRun]:
     """The lists in runs."""
-    first, last, before, columns = 0, rows.lists.size - 1, 0, frozen(rows.ids)
+    first, last, before, columns = 0, rows.lists.size - 1, 0, freeze(rows.ids)
     while first < last:
         end = max(first + 1, int(np.searchsorted(rows.features, rows.features[first] + RUN_FEATURES, side="right")) - 1)
         end = min(end, first + RUN_FEATURES, last)

@@ -7,7 +7,7 @@ import numpy as np
 
 from rerank.base.ranges import Range
 from rerank.data.corpus import FLOAT32_MAX
-from rerank.data.symbols import SymbolTable, known_hash
+from rerank.data.symbols import SymbolTable, quick_hash
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import EITHER, RANK, Symbols, Template, mark
 from rerank.kernels.compile import kernel
@@ -29,7 +29,7 @@ class ScoreView(NamedTuple):
 
 def score_view(nbest: Lists, symbols: SymbolTable | None) -> ScoreView:
     """The scores of a list; their names are added to ``symbols``, if given, so that features can be shown."""
-    hash_of = known_hash if symbols is None else symbols.hash_of
+    hash_of = quick_hash if symbols is None else symbols.hash_of
     names = np.array([hash_of(name) for name in nbest.names], np.uint64)
     if names.size:
         names[nbest.column] = 0
@@ -66,12 +66,12 @@ def means_of_answers(lists: np.ndarray, answers: np.ndarray, values: np.ndarray)
     return out
 
 
-def shared(rows: Lists, lists: np.ndarray, values: np.ndarray) -> np.ndarray:
+def answer_means(rows: Lists, lists: np.ndarray, values: np.ndarray) -> np.ndarray:
     """float64 [N, K]: ``values`` of the candidates, where they have answers the means of these."""
     return values if rows.answers is None else means_of_answers(lists, answer_numbers(rows), values)
 
 
-def unfit(nbest: Lists) -> dict[int, Problem]:
+def find_unfit(nbest: Lists) -> dict[int, Problem]:
     """The candidates with a named score that features cannot hold, by index."""
     if not nbest.names:
         return {}
@@ -107,7 +107,7 @@ class Dense(ScoreTemplate):
     answers: Literal["mean", "own"] = "mean"
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
-        scores = rows.scores if self.answers == "own" else shared(rows, lists, rows.scores)
+        scores = rows.scores if self.answers == "own" else answer_means(rows, lists, rows.scores)
         return {(name,): scores[:, k] for k, name in enumerate(rows.names) if k != rows.column}
 
 
@@ -127,7 +127,7 @@ class BaseScore(ScoreTemplate):
     answers: Literal["mean", "own"] = "mean"
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
-        base = rows.base if self.answers == "own" else shared(rows, lists, rows.base[:, np.newaxis])[:, 0]
+        base = rows.base if self.answers == "own" else answer_means(rows, lists, rows.base[:, np.newaxis])[:, 0]
         return {(): np.minimum(np.maximum(base, -FLOAT32_MAX), FLOAT32_MAX)}
 
 

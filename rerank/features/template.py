@@ -80,7 +80,7 @@ class Template(Checked, ABC):
     kind: ClassVar[str] = ""  # its name in recipes and features; that of the class if it says no other
     content: ClassVar[str] = "trees"  # what it looks at: lists of "trees" or of "texts", or EITHER
     free: ClassVar[bool] = False  # are its features free of penalties and pruning, and standardised (dense scores)?
-    fixed: ClassVar[dict[str, int]] = {}  # what the kernel gets besides: the same for all templates of the class
+    constants: ClassVar[dict[str, int]] = {}  # what the kernel gets too: the same for all templates of the class
     # The kernel fire(forest, places, sink, ids, seeds, options), for other content fire(view, sink, ids, seeds,
     # options), which writes the features of the templates ``ids`` (int64 [V]) with ``seeds`` (uint64 [V]) and
     # ``options`` (see ``option_records``) for all places.
@@ -127,10 +127,10 @@ class Template(Checked, ABC):
         return cls.columns is not Template.columns
 
     def record(self) -> dict[str, float]:
-        """The options, and what is ``fixed``, by name as ``fire`` gets them: a text as its place among the choices."""
+        """The options and ``constants`` by name as ``fire`` gets them: a text as its place among the choices."""
         hints = hints_of(type(self))
         own = {f.name: number_of(getattr(self, f.name), hints[f.name]) for f in dataclasses.fields(self)}
-        return dict(sorted((own | self.fixed).items()))
+        return dict(sorted((own | self.constants).items()))
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def _parse_call(text: str) -> tuple[str, dict[str, Any]]:
 templates: Registry[type[Template]] = Registry("template", Template)
 
 
-def _named(text: str) -> list[str]:
+def _names_in(text: str) -> list[str]:
     """The templates that a text lists, with a semicolon between them."""
     return [name.strip() for name in text.split(";")]
 
@@ -221,7 +221,7 @@ _EDGES = [
     for lp, ls, rp, rs in product(range(3), repeat=4)
     if lp + ls + rp + rs <= 2
 ]
-_CJ2005 = _named("""
+_CJ2005 = _names_in("""
     RightBranch; Heavy; CoPar(depths=5); CoLenPar; Word(k=1); Word(k=2); WProj;
     Rule; Rule(ancestors=1); Rule(root=True); Rule(conj=True); Rule(head=word); Rule(words=function);
     Rule(head=word, words=function);
@@ -231,7 +231,7 @@ _CJ2005 = _named("""
     HeadTree; HeadTree(heads=semantic); HeadTree(heads=semantic, words=all);
     Heads; Heads(governor=word, dependent=word); Heads(governor=word, dependent=word, heads=semantic); Heads(n=3)
 """)
-_EXTENDED = _named("""
+_EXTENDED = _names_in("""
     Neighbours; Neighbours(l=2); Neighbours(r=2); LexFunHeads; SubjVerbAgr;
     SynSemHeads; SynSemHeads(syntactic=word); SynSemHeads(semantic=word);
     Heads(n=3, governor=word, dependent=word, heads=semantic); WProj(k=2); Rule(ancestors=2);
@@ -242,21 +242,21 @@ _NGRAMS = "TargetNGram; TargetNGram(n=2); TargetNGram(n=3)"
 
 SETS: dict[str, list[str]] = {
     "base": [],
-    "minimal": _named("Rule; Rule(ancestors=1); RightBranch; Heavy; Word(k=2); Heads; Dense"),
+    "minimal": _names_in("Rule; Rule(ancestors=1); RightBranch; Heavy; Word(k=2); Heads; Dense"),
     "cj2005": [*_CJ2005, *_EDGES, "Dense"],
     "extended": [*_CJ2005, *_EDGES, "Dense", *_EXTENDED],
     "dense": ["BaseScore", "Dense", "SameAnswer"],
     "dptm": ["Dense", "PhrasePair"],
-    "translation": _named(f"""
+    "translation": _names_in(f"""
         Dense; PhrasePair; SourcePhrase; TargetPhrase; PhraseLengths; WordPair; Unaligned; Unaligned(side=target);
         {_NGRAMS}; PhraseBoundary; Jump; Given
     """),
-    "text": _named(f"""
+    "text": _names_in(f"""
         Dense; SameAnswer; {_NGRAMS}; Length(binned=False); LengthRatio; Copy; Punctuation; CoOccurrence;
         ConsensusNGram; Given
     """),
-    "speech": _named(f"Dense; {_NGRAMS}; EditOps; ConsensusNGram; ConsensusEdits; Given"),
-    "labels": _named("""
+    "speech": _names_in(f"Dense; {_NGRAMS}; EditOps; ConsensusNGram; ConsensusEdits; Given"),
+    "labels": _names_in("""
         LabelNGram(n=3); LabelNGram(n=4); LabelNGram(n=5); LabelNGram(n=3, words=last); LabelNGram(n=2, words=all);
         LabelSpan; LabelSpan(see=ends); LabelSpan(see=outside); LabelSpan(see=length);
         SpanNGram; SpanNGram(n=4, words=False)

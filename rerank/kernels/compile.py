@@ -32,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
-class Called:
+class Callee:
     """A function that kernels call as a ``Leaf``, and Python in another way."""
 
     function: Callable[..., Any]
@@ -43,13 +43,13 @@ class Called:
 
     @cached_property
     def _numba_type_(self) -> Any:
-        """What numba takes it for, wherever a kernel names it."""
+        """The type that it has for numba, wherever a kernel names it."""
         from rerank.kernels.leaves import Leaf
 
         return Leaf(self.function, self.pick)
 
 
-class Kernel(Called):
+class Kernel(Callee):
     """A function compiled for the types that it is called with, and kept with a state of sources, if one is named."""
 
     rehearsal: ClassVar["Rehearsal | None"] = None  # of this process
@@ -88,7 +88,7 @@ class Rehearsal:
         self._spent = defaultdict[Kernel, float](float)
 
     def call(self, kernel: Kernel, *arguments: Any, **keywords: Any) -> Any:
-        """What ``kernel`` gives; those that it calls itself are compiled with it."""
+        """The result of ``kernel``; the kernels that it calls itself are compiled with it."""
         if self._inside:
             return kernel.function(*arguments, **keywords)
         self.calls[kernel, tuple(map(kernel.compiled.typeof_pyval, arguments))] = None
@@ -107,7 +107,7 @@ class Rehearsal:
             kernel.compiled.compile(kinds)
 
 
-class Prefetch(Called):
+class Prefetch(Callee):
     """Asks the processor to load array[index] (on the first axis, no wraparound) into its caches; it changes nothing.
 
     Lists are visited in random order: without this, every one of them would begin with a wait for memory.
@@ -126,7 +126,7 @@ class Prefetch(Called):
 prefetch: Any = Prefetch()
 
 
-def _compiled(function: F, state: str | None) -> F:
+def _make_kernel(function: F, state: str | None) -> F:
     return function if INTERPRETED else cast(F, Kernel(function, state))
 
 
@@ -144,7 +144,7 @@ def kernel(function: F) -> F:
     Constants and leaves are frozen into the code: a user's own kernel is compiled again when its module, or one that
     the module imports from the same folder, has changed.
     """
-    return _compiled(function, kernel_state({function.__module__: function.__code__.co_filename}))
+    return _make_kernel(function, kernel_state({function.__module__: function.__code__.co_filename}))
 
 
 @cache
@@ -160,13 +160,13 @@ def kernel_of(function: F, *kinds: type) -> F:
         return function
     modules = {function.function.__module__, *(kind.__module__ for kind in kinds)}
     files = {module: getattr(sys.modules.get(module), "__file__", None) for module in modules}
-    return _compiled(cast(F, function.function), None if "__main__" in modules else kernel_state(files))
+    return _make_kernel(cast(F, function.function), None if "__main__" in modules else kernel_state(files))
 
 
 HOOKS: dict[str, "ByType"] = {}  # all declared functions, by name
 
 
-class ByType(Called):
+class ByType(Callee):
     """A function with a body for each of several classes; that for ``object`` is the default."""
 
     def __init__(self, function: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""What numba does for ``compile``: imported with the first kernel that is called, as it takes longer than numpy.
+"""Compilation by numba: imported with the first kernel that is called, as it takes longer than numpy.
 
 Compiled kernels are kept in one directory for each state of their sources, which only this user can write. numba
 unpickles what it finds there, so whoever can write there can run code: a directory of another user, or one that others
@@ -269,7 +269,7 @@ def _generate_prefetch(context: Any, builder: Any, signature: Any, arguments: An
 
 @intrinsic
 def _prefetch(_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 - numba counts the arguments
-    """What kernels do for ``compile.Prefetch``."""
+    """The body of ``compile.Prefetch`` in kernels."""
     return types.void(array, types.intp), _generate_prefetch
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.interrupts import check
 from rerank.base.ranges import Checked, NotNegative, Range
-from rerank.data.corpus import frozen
+from rerank.data.corpus import freeze
 from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric, rows_of_scores
 
@@ -179,7 +179,7 @@ class ErrorSurface:
         begins = lists[:-1].astype(np.int32)
         by_size = [begins[sizes == n, None] + np.arange(n, dtype=np.int32) for n in np.unique(sizes)]
         arrays = (lists, features.T, base, ties, stats, reference, owner)
-        lists, columns, base, ties, stats, reference, owner = (frozen(np.ascontiguousarray(each)) for each in arrays)
+        lists, columns, base, ties, stats, reference, owner = (freeze(np.ascontiguousarray(each)) for each in arrays)
         return cls(lists, columns, base, ties, stats, reference, owner, by_size, metric)
 
     @property
@@ -228,7 +228,7 @@ class ErrorSurface:
             arguments = self.lists, intercept, slope, self.ties, self.stats, self.reference
             edges, values = self.metric.along(*arguments, order)
             return Line(edges, np.asarray(self.metric.scores(values[:, None], total)))
-        intercept, slope = (frozen(np.ascontiguousarray(array)) for array in (intercept, slope))
+        intercept, slope = (freeze(np.ascontiguousarray(array)) for array in (intercept, slope))
         longest = int(np.diff(self.lists).max(initial=0))
         first, hull, since = np.empty(self.lists.size - 1, np.int64), np.empty(longest, np.int32), np.empty(longest)
         at, old, new = np.empty(slope.size), np.empty(slope.size, np.int32), np.empty(slope.size, np.int32)

@@ -14,7 +14,7 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Checked
 from rerank.base.registry import Registry
-from rerank.data.corpus import Corpus, frozen, offsets
+from rerank.data.corpus import Corpus, freeze, offsets
 from rerank.kernels.compile import kernel
 
 TestName = Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"]  # of significance
@@ -156,7 +156,7 @@ def best_of_lists(lists: np.ndarray, scores: np.ndarray, ties: np.ndarray) -> np
     """Per list, the candidate with the highest score, then the highest of ``ties``, then the lowest index: int64
     [L + 1] and float64 [N] each → int64 [L], -1 for empty lists."""
     choices = np.empty(lists.shape[0] - 1, np.int64)
-    _fill_best(frozen(lists), frozen(scores), frozen(ties), choices)
+    _fill_best(freeze(lists), freeze(scores), freeze(ties), choices)
     return choices
 
 

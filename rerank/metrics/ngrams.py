@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.data.corpus import frozen
+from rerank.data.corpus import freeze
 from rerank.data.symbols import combine, find_slot
 from rerank.kernels.compile import kernel
 from rerank.metrics.text import SacrebleuMetric, check_references, scorer, to_lowercase, words
@@ -341,7 +341,7 @@ def _bleu(stats: np.ndarray, reference: np.ndarray, smoothing: int) -> np.ndarra
     shape = np.broadcast_shapes(stats.shape[:-1], reference.shape[:-1])
     both = (np.broadcast_to(rows, (*shape, rows.shape[-1])) for rows in (stats, reference))
     # read-only, so that the kernel is compiled for only one kind of array
-    rows, shortest = (frozen(np.ascontiguousarray(side, np.float64).reshape(-1, side.shape[-1])) for side in both)
+    rows, shortest = (freeze(np.ascontiguousarray(side, np.float64).reshape(-1, side.shape[-1])) for side in both)
     out = np.empty(rows.shape[0])
     bleu_scores(rows, shortest, smoothing, out)
     return out.reshape(shape)

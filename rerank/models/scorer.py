@@ -11,7 +11,7 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
-from rerank.data.symbols import hash_all, known_hash
+from rerank.data.symbols import hash_all, quick_hash
 from rerank.extraction.content import Content, Pair
 from rerank.extraction.kinds import content_of
 from rerank.extraction.seen import SAMPLE_SIZE, measure_columns, values_of
@@ -203,7 +203,7 @@ class Scorer:
     def _dense(self, rows: Lists) -> list[tuple[float | None, np.ndarray]]:
         """The dense features of a list: the weight of each, None if it is unknown, and its values (float64 [N])."""
         parts = [(each.seed, each.columns(rows, rows.first) or {}) for each in self.content.extractor.templates]
-        values = {hash_all(seed, *map(known_hash, name)) | 1: of for seed, found in parts for name, of in found.items()}
+        values = {hash_all(seed, *map(quick_hash, name)) | 1: of for seed, found in parts for name, of in found.items()}
         columns = map(self.model.table.free_columns.get, values)
         weights = [None if column is None else float(self.weights.w[column]) for column in columns]
         return list(zip(weights, values.values(), strict=True))

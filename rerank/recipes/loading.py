@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from rerank.base.errors import RecipeError
 from rerank.base.registry import Registry, import_object, nearest, own_parts
 from rerank.recipes.recipe import ListRecipe, TaskRecipe
-from rerank.recipes.settings import Settings, assign_all, named, undone, validate
+from rerank.recipes.settings import Settings, as_settings, assign_all, undone, validate
 from rerank.storage.documents import read_yaml, yaml_options
 from rerank.storage.places import HOME
 
@@ -45,7 +45,7 @@ class Task(NamedTuple):
 class TaskFiles(NamedTuple):
     """Files that `rerank new` makes a recipe for: all of them, which is trained on, which is dev and which are tests;
     the names of their splits, the folder that they are in, and what gives the pattern that recipes have of them;
-    quoted: a text as YAML has it. reader: the format, where it is known."""
+    quote: a text as YAML has it. reader: the format, where it is known."""
 
     paths: Sequence[str]
     train: str
@@ -54,7 +54,7 @@ class TaskFiles(NamedTuple):
     splits: Mapping[str, str]
     root: str
     pattern: Callable[[], str]
-    quoted: Callable[[str], str]
+    quote: Callable[[str], str]
     reader: str | None = None
 
 
@@ -81,7 +81,7 @@ def task_named(name: Any, path: str | None = None) -> Task:
 
 
 def uses() -> Iterator[str]:
-    """What recipes are about, by task; those of others come last."""
+    """The uses of recipes, by task; those of others come last."""
     own = own_parts()["task"]
     return iter(dict.fromkeys(tasks.get(name).use for name in [*own, *tasks.names()]))
 
@@ -149,7 +149,7 @@ def measuring_recipe(task: str, metric: Any = None, data: Settings | None = None
     """The recipe of base scores alone for lists that are measured: by ``metric`` (a name, or settings with one), by
     default that of the task."""
     settings = {"name": "measured", "task": task, "features": {"set": "base"}, "data": data or {}}
-    recipe = read_settings(settings if metric is None else settings | {"metric": named(metric)})
+    recipe = read_settings(settings if metric is None else settings | {"metric": as_settings(metric)})
     assert isinstance(recipe, ListRecipe)
     return recipe
 

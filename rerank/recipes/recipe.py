@@ -38,10 +38,10 @@ from rerank.recipes.settings import (
     Seed,
     Seeds,
     Settings,
-    changed,
+    as_settings,
+    change,
     grid_points,
     literal,
-    named,
     one_or_many,
     part,
     validate,
@@ -124,12 +124,12 @@ class TaskRecipe(Section):
 
     @property
     def testing(self) -> dict[str, Any]:
-        """How results are tested, as ``Compared`` has it."""
+        """The test of results, as ``Compared`` has it."""
         return {**self.significance.model_dump(include={"test", "samples"}), "seed": self.seed}
 
-    def changed(self, changes: Settings) -> Self:
+    def change(self, changes: Settings) -> Self:
         """The recipe with other values at dotted keys."""
-        return validate(type(self), changed(self.model_dump(mode="python"), changes))
+        return validate(type(self), change(self.model_dump(mode="python"), changes))
 
     def points(self) -> list[tuple[RunSettings, Settings]]:
         """Every run with every point of its grid."""
@@ -168,7 +168,7 @@ class Single(Generic[R]):
     @classmethod
     def of(cls, plain: R, run: RunSettings, point: Settings) -> Self:
         """A run of the recipe that is ``plain`` otherwise."""
-        return cls(run.name, point, plain.changed({**run.set, **point}))
+        return cls(run.name, point, plain.change({**run.set, **point}))
 
     @property
     def name(self) -> str:
@@ -213,11 +213,11 @@ class ListRecipe(TaskRecipe):
         task = values.get("task", cls.model_fields["task"].default) if isinstance(values, dict) else None
         defaults = dict[str, Any]()
         for key, usual in TASKS.get(task, {}).items() if isinstance(task, str) else ():
-            own = named(values.get(key, {}), key="set" if key == "features" else "name")
+            own = as_settings(values.get(key, {}), key="set" if key == "features" else "name")
             if key == "features" and isinstance(own, dict) and own.get("set") == "base":
                 own = {"templates": (), **own}  # the base score alone has none
             if isinstance(own, dict) and "name" not in own:
-                defaults[key] = {**named(usual), **own}
+                defaults[key] = {**as_settings(usual), **own}
         return {**values, **defaults} if defaults else values
 
     @model_validator(mode="after")
@@ -353,7 +353,7 @@ class TextDataSettings(SplitSettings):
     def _of_json(cls, values: Any) -> Any:
         """Lists in files of JSON are read as such, and hold sources and references themselves, unless others are named;
         where they hold the right answers the rule for answers is the reader's too."""
-        if not isinstance(values, dict) or not isinstance(reader := named(values.get("reader", {})), dict):
+        if not isinstance(values, dict) or not isinstance(reader := as_settings(values.get("reader", {})), dict):
             return values
         if "name" not in reader and (like := reader_by_name(str(values.get("nbest")))):
             reader = {"name": like, **reader}
@@ -436,15 +436,15 @@ class TextRecipe(ListRecipe):
     def _of_names(cls, values: Any) -> Any:
         """Names of documents are nothing to learn from."""
         data = values.get("data") if isinstance(values, dict) else None
-        if not isinstance(data, dict) or not isinstance(reader := named(data.get("reader", {})), dict):
+        if not isinstance(data, dict) or not isinstance(reader := as_settings(data.get("reader", {})), dict):
             return values
         if not _of_search(reader.get("name", reader_by_name(str(data.get("nbest"))))):
             return values
-        return values | {"features": named(values.get("features", {}), "dense", "set")}
+        return values | {"features": as_settings(values.get("features", {}), "dense", "set")}
 
     @model_validator(mode="after")
-    def _weighed(self) -> Self:
-        """What learning leaves out has a weight from MERT alone."""
+    def _check_apart(self) -> Self:
+        """Check that MERT weighs the columns that learning leaves out."""
         columns = () if self.mert is None else self.mert.columns
         if columns is not None and (missing := [name for name in self.features.apart if name not in columns]):
             raise RecipeError(

@@ -65,7 +65,7 @@ class SplitSettings(Section):
     shard_size: Annotated[float, Range(0.001)] = 256.0
 
     @model_validator(mode="after")
-    def _apart(self) -> Self:
+    def _check_holdout(self) -> Self:
         """The lists set apart are neither trained on nor tested."""
         if self.holdout is not None and HOLDOUT in (*self.train, *self.tests):
             raise ValueError(

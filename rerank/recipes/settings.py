@@ -57,7 +57,7 @@ S = TypeVar("S", bound=Section)
 T = TypeVar("T")
 
 
-def named(value: Any, name: str | None = None, key: str = "name") -> Any:
+def as_settings(value: Any, name: str | None = None, key: str = "name") -> Any:
     """Settings of a part, which may be its name alone, or ``name@k`` with its setting k; ``name`` is the default part,
     ``key`` where it stands."""
     if isinstance(value, str):
@@ -69,12 +69,12 @@ def named(value: Any, name: str | None = None, key: str = "name") -> Any:
 
 
 def part(name: str | None = None, key: str = "name") -> BeforeValidator:
-    """Validates the settings of a part as ``named`` reads them."""
-    return BeforeValidator(lambda value: named(value, name, key))
+    """Validates the settings of a part as ``as_settings`` reads them."""
+    return BeforeValidator(lambda value: as_settings(value, name, key))
 
 
 def one_or_many(*kinds: type) -> BeforeValidator:
-    """For a tuple, which may be given as a single value of one of these ``kinds``."""
+    """Validates a tuple, which may be given as a single value of one of these ``kinds``."""
     return BeforeValidator(lambda value: [value] if type(value) in kinds else value)
 
 
@@ -181,13 +181,13 @@ def _section_in(hint: Any) -> type[BaseModel] | None:
     return next((section for part in get_args(hint) if (section := _section_in(part)) is not None), None)
 
 
-def files_named(settings: Any, root: str = "") -> list[str]:
+def files_in(settings: Any, root: str = "") -> list[str]:
     """The files that texts in nested settings name, ``{root}`` filled in."""
     texts = (text.replace("{root}", root) for text in texts_in(settings))
     return [text for text in texts if os.path.isfile(text)]
 
 
-def changed(settings: Settings, changes: Settings) -> Settings:
+def change(settings: Settings, changes: Settings) -> Settings:
     """A copy of ``settings`` in which the dotted keys of ``changes`` have other values, see ``assign_all``."""
     copy = deepcopy(settings)
     assign_all(copy, changes)
@@ -227,7 +227,7 @@ def assign(settings: Settings, key: str, value: Any) -> Settings:
         if child is None:
             child = node[part] = {}
         if isinstance(child, str):  # the name of a part, or of a set of templates, alone
-            child = node[part] = named(child, key="set" if part == "features" else "name")
+            child = node[part] = as_settings(child, key="set" if part == "features" else "name")
         if not isinstance(child, dict):
             raise RecipeError(f"cannot set {key!r}: {part!r} holds {child!r}, not settings", key=key)
         node = child

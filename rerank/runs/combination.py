@@ -46,7 +46,7 @@ def members(recipe: ListRecipe) -> list[ListRecipe]:
     settings = recipe.training.ensemble
     assert settings is not None
     plain = {"training.ensemble": None, "training.vote": False, "training.share": 1.0}
-    return [recipe.changed({**plain, "seed": recipe.seed + SEED_STRIDE * number}) for number in range(settings.seeds)]
+    return [recipe.change({**plain, "seed": recipe.seed + SEED_STRIDE * number}) for number in range(settings.seeds)]
 
 
 def train_ensemble(task: RunTask) -> Run:

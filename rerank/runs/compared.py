@@ -182,7 +182,7 @@ class Compared:
         except DAMAGE as error:
             raise DataError(f"damaged: {error}; run the recipe again", path=str(path)) from None
         if recipe.metric["name"] == "auto":  # as the lists suggest, which the run has found out
-            recipe = recipe.changed({"metric.name": signature.partition("|")[0]})
+            recipe = recipe.change({"metric.name": signature.partition("|")[0]})
         metric = metric_of(recipe)
         fits = widths <= {len(metric.columns)} and reference.shape[1] == len(metric.reference_columns)
         if signature != metric.signature or not fits:

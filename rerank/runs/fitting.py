@@ -34,7 +34,7 @@ from rerank.readers.memory.reading import (
 from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import load_recipe, read_settings, task_named
 from rerank.recipes.recipe import METRICS, ListRecipe, TaskRecipe
-from rerank.recipes.settings import Settings, named
+from rerank.recipes.settings import Settings, as_settings
 from rerank.runs.experiment import experiment
 from rerank.runs.training import IN_MEMORY, Callback
 from rerank.storage.streams import Inputs
@@ -112,7 +112,7 @@ def fit(
     settings = _settings(recipe)
     if (task := settings.get("task")) is not None and not task_named(task).lists:
         raise RecipeError(f"a recipe of the task {task}, which has no lists; `rerank run` runs it", key="recipe")
-    parts = {"metric": named(metric), "features": _features(features), "learner": _learner(learner), "seed": seed}
+    parts = {"metric": as_settings(metric), "features": _features(features), "learner": _learner(learner), "seed": seed}
     settings |= {key: value for key, value in parts.items() if value is not None}
     for section, key, value in (("training", "epochs", epochs), ("data", "answer", answer)):
         if value is not None:
@@ -179,7 +179,7 @@ def _mapping(section: Any, key: str) -> Mapping[str, Any]:
 
 def _takes_gains(metric: Any, kind: type = Gain) -> bool:
     """Whether a metric of this name is of gains, as those of an order are, or of another ``kind``."""
-    name = named(metric)["name"] if isinstance(metric, str) else ""
+    name = as_settings(metric)["name"] if isinstance(metric, str) else ""
     return name in metrics and issubclass(metrics.get(name), kind)
 
 
@@ -232,7 +232,7 @@ def _source_of(
 
 def _learner(learner: Any) -> Any:
     if not isinstance(learner, type):
-        return named(learner)
+        return as_settings(learner)
     names = [name for name, cls in learners if cls is learner]
     return {"name": names[0] if names else _import_path(learner, "learner")}
 

@@ -111,7 +111,7 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> 
     training = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
     corpus = training.corpus
     single = members(run.recipe)[0] if run.recipe.training.ensemble else run.recipe
-    single = single.changed({"training.vote": False, "training.share": 1.0})
+    single = single.change({"training.vote": False, "training.share": 1.0})
     dev = None if recipe.data.dev is None else data.others[recipe.data.dev].corpus
     if corpus.list_count < FOLDS:
         message = f"found {corpus.list_count} training lists; expected {FOLDS} or more, one for each part to learn from"

@@ -31,7 +31,7 @@ from rerank.readers.base import ScoreColumns, make_reader, says_scores
 from rerank.readers.detection import Account, log_account
 from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner
 from rerank.recipes.sections import HOLDOUT
-from rerank.recipes.settings import Settings, files_named
+from rerank.recipes.settings import Settings, files_in
 from rerank.runs import results
 from rerank.runs.combination import DENSE_LINE, dense_line, make_mert, train_ensemble, tune_run
 from rerank.runs.compared import Compared, doubt_of_base
@@ -88,7 +88,7 @@ class ListKind(Kind[ListRecipe]):
         self.predictions = [name.format(split) for split in recipe.data.tests for name in results.PREDICTIONS]
         lists = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
         start = recipe.training.start
-        self.files = [*lists, *files_named(recipe.model_dump()), *([str(Path(start) / HEADER)] if start else [])]
+        self.files = [*lists, *files_in(recipe.model_dump()), *([str(Path(start) / HEADER)] if start else [])]
         self.code = code_of(recipe, TRAINING)
 
     def extract(self) -> dict[str, int]:
@@ -320,7 +320,7 @@ class ListKind(Kind[ListRecipe]):
         by_share = dict[float, Run]()
         for share in sorted({share for share in training.curve if share < training.share}) if splits else ():
             log.info("learning curve: %g %% of the training lists", 100 * share)
-            single = winner.recipe.changed({"training.share": share})
+            single = winner.recipe.change({"training.share": share})
             try:
                 by_share[share] = fit(self._task(self.data, winner.name, single, f"share-{share:g}"))
             except (DataError, RecipeError) as error:

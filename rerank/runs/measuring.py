@@ -47,7 +47,7 @@ from rerank.readers.memory.reading import (
 )
 from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import measuring_recipe
-from rerank.recipes.settings import Section, Seed, Settings, named, validate
+from rerank.recipes.settings import Section, Seed, Settings, as_settings, validate
 from rerank.runs.compared import Compared, doubts_about
 from rerank.runs.corpora import MIN_LENGTHS, reference_doubts, spelling_doubt, training_differences
 from rerank.runs.fitting import task_of
@@ -171,11 +171,11 @@ def _measure(
     if isinstance(model, Reranker):
         scorer, variant = Scorer(model.model, model.predictor), model.model  # decoding is by the model's own metric
         if metric is not None:
-            settings = model.recipe.changed({"metric": named(metric)}).model_dump(mode="json")
+            settings = model.recipe.change({"metric": as_settings(metric)}).model_dump(mode="json")
             variant = replace(variant, settings=settings)
         content = Scorer(variant, model.predictor).content
     else:
-        request: Settings = {} if metric is None else {"metric": named(metric)}
+        request: Settings = {} if metric is None else {"metric": as_settings(metric)}
         content = content_of(
             measuring_recipe(task_of(request, first), metric, {"answer": getattr(lists, "answer", None)})
         )

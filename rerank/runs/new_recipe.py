@@ -24,7 +24,7 @@ from rerank.readers.texts.roles import ROWS, parse_roles, with_roles
 from rerank.readers.texts.text_files import TextFile, lists_of_texts
 from rerank.recipes.loading import TaskFiles, read_settings, tasks
 from rerank.recipes.recipe import TASKS, ListRecipe
-from rerank.recipes.settings import Settings, literal, named
+from rerank.recipes.settings import Settings, as_settings, literal
 from rerank.runs.corpora import spelling_doubt
 from rerank.storage.documents import as_json, read_yaml
 from rerank.storage.places import is_url
@@ -186,7 +186,7 @@ def _task_lines(recipe: ListRecipe) -> list[str]:
     settings, lines = recipe.model_dump(mode="json"), list[str]()
     for key, usual in TASKS[recipe.task].items():
         if key != "metric":
-            text = ", ".join(f"{name}: {settings[key][name]}" for name in named(usual))
+            text = ", ".join(f"{name}: {settings[key][name]}" for name in as_settings(usual))
             lines.append(f"{key}: {{{text}}}" + HINTS.get(key, "") * (f"{{{text}}}" not in HINTS.get(key, "")))
     return [*lines, *([LEARNED_FUSION] if recipe.task == "parse" else [])]
 

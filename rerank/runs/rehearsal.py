@@ -58,6 +58,6 @@ def rehearse(recipe: ListRecipe, until: Until, directory: Path) -> None:
     np.seterr(all="ignore")  # as in kernels
     Kernel.rehearsal = rehearsal = Rehearsal()
     with suppress(Exception):  # of so few lists nothing may be learned
-        small = recipe.changed({"features.min_lists": 1, "training.epochs": 1})
+        small = recipe.change({"features.min_lists": 1, "training.epochs": 1})
         experiment(small, Inputs(few=LISTS_PER_SPLIT), directory, until=until)
     rehearsal.compile()

@@ -183,7 +183,7 @@ def remove_leftovers(directory: Path, pattern: str = f".*.{'[0-9a-f]' * 8}.reran
 def scratch(beside: Path | str, *, directory: bool = True) -> Iterator[Path]:
     """A directory (or file) next to ``beside`` (which need not exist) for the duration of the block."""
     target = Path(beside)
-    with reported(target):
+    with write_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         path, descriptor = _claim(target, directory)
         try:
@@ -234,7 +234,7 @@ def find_directory(target: Path) -> Path:
 
 
 def _before(target: Path) -> Path:
-    """Of which name a directory has a temporary one while another takes its place."""
+    """The path whose temporary name a directory has while another replaces it."""
     return target.with_name(f"{target.name[:90]}{_OLD}")
 
 
@@ -271,7 +271,7 @@ def _delete(path: Path) -> None:
 
 
 @contextmanager
-def reported(path: Path) -> Iterator[None]:
+def write_errors(path: Path) -> Iterator[None]:
     """Turn an error of the system into one that names what was to be written."""
     check_output(path)
     try:
@@ -283,7 +283,7 @@ def reported(path: Path) -> Iterator[None]:
 
 
 def check_output(path: Path) -> None:
-    """What is written has a name, in a folder."""
+    """Check that an output has a name, in a folder."""
     if path.name in ("", ".."):
         raise RecipeError(f"cannot write {path}: expected the name of a file or folder")
     if len(path.parts) > 1 and _SCHEME.fullmatch(path.parts[0]):

@@ -54,7 +54,7 @@ def output_directory(
 def sole_run(directory: Path) -> Iterator[None]:
     """Hold a directory, which is made if needed, until the end of the block or of the process."""
     path = directory / LOCK
-    with files.reported(directory):
+    with files.write_errors(directory):
         directory.mkdir(parents=True, exist_ok=True)
         file = files.lock(path)
         holder = path.read_text(encoding="utf-8", errors="replace").strip()
@@ -84,7 +84,7 @@ def output_file(directory: Path, *names: str) -> Path:
         if os.path.lexists(path):
             message = f"the directory holds {name!r}, which was not written by a run; move it, or use another --output"
             raise RecipeError(message, path=str(directory))
-        with files.reported(directory / NOTE):
+        with files.write_errors(directory / NOTE):
             directory.mkdir(parents=True, exist_ok=True)
             with (directory / NOTE).open("a", encoding="utf-8") as note:
                 note.write(f"{name}\n" if note.tell() else f"{HEAD}\n{name}\n")
@@ -96,7 +96,7 @@ def output_file(directory: Path, *names: str) -> Path:
 def noted_names(directory: Path) -> list[str]:
     """The names of what runs have written in ``directory``; empty if there was no run."""
     note = directory / NOTE
-    with files.reported(note), suppress(FileNotFoundError):
+    with files.write_errors(note), suppress(FileNotFoundError):
         head, *names = note.read_text(encoding="utf-8", errors="replace").split("\n")
         if head and head != HEAD:
             raise RecipeError("this was not written by a run; move it, or use another --output", path=str(note))
@@ -106,7 +106,7 @@ def noted_names(directory: Path) -> list[str]:
 
 def prepare_output(directory: Path, text: str, results: Sequence[str], *, resume: bool) -> None:
     """Write the recipe, ``text``; without ``resume``, remove the ``results`` of earlier runs, and nothing else."""
-    with files.reported(directory):
+    with files.write_errors(directory):
         names, recipe = noted_names(directory), directory / RECIPE
         present = [name for name in (*results, RECIPE, LOG, MODEL) if os.path.lexists(directory / name)]
         if present and not names:
@@ -157,7 +157,7 @@ def check_apart(outputs: Iterable[Path | str], inputs: Iterable[Path | str]) -> 
 @contextmanager
 def log_file(directory: Path) -> Iterator[None]:
     """Within the block, everything that is logged also goes to log.txt in ``directory``."""
-    with files.reported(directory / LOG):
+    with files.write_errors(directory / LOG):
         handler = _LogFile(directory / LOG, mode="a", encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)

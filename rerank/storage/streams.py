@@ -388,7 +388,7 @@ def in_memory() -> Mapping[str, Any]:
 
 
 def few_lists() -> int | None:
-    """How many lists of each split a run reads, None for all."""
+    """The number of lists of each split that a run reads, None for all."""
     return None if (run := running.get()) is None else run.few
 
 

@@ -57,7 +57,7 @@ def test_a_recipe_by_url_gives_the_same_model(served: Served, small_data: Path, 
     changes: Settings = {"training": {"epochs": 1, "vote": False}}
     models = []
     for name, root in (("disk", str(small_data)), ("url", f"{served.url}/parses")):
-        recipe = small.recipe(small_data, **changes).changed({"data.root": root})
+        recipe = small.recipe(small_data, **changes).change({"data.root": root})
         experiment.run(recipe, tmp_path / name, tests=False)
         models.append(Model.load(tmp_path / name / "model"))
     assert (models[0].weights["average"].w == models[1].weights["average"].w).all()
@@ -73,9 +73,9 @@ def test_a_recipe_by_url_gives_the_same_model(served: Served, small_data: Path, 
 def test_recipes_hold_no_passwords(served: Served, small_data: Path) -> None:
     root = served.url.replace("//", "//me:secret@")
     with pytest.raises(library.RerankError, match=r"found a name or password in .* ~/\.netrc") as error:
-        small.recipe(small_data).changed({"data.root": root})
+        small.recipe(small_data).change({"data.root": root})
     assert "secret" not in str(error.value)
-    small.recipe(small_data).changed({"data.root": "github://me:lists@main/a"})
+    small.recipe(small_data).change({"data.root": "github://me:lists@main/a"})
 
 
 def test_commands_take_urls(served: Served, small_run: Path, small_data: Path, rerank: Command) -> None:

@@ -35,7 +35,7 @@ def recipe(form: Format, root: Path, *sources: str) -> ListRecipe:
     files = {"gold" if form.trees else "references": f"{here}/references"}
     paths = {"nbest": made["one"].replace(str(root / "one"), here), "train": list(sources), **files}
     templates = {"features.templates": ["BaseScore", "Dense"]}  # some formats have no columns besides the base score
-    return settings.changed({f"data.{key}": value for key, value in paths.items()} | templates)
+    return settings.change({f"data.{key}": value for key, value in paths.items()} | templates)
 
 
 @every_format

@@ -125,8 +125,8 @@ def test_align_takes_classes_and_columns_of_others(examples, width) -> None:
     kept = min(width, examples.width)
     expected[:, :kept] = dense(examples)[:, :kept]
     assert np.array_equal(dense(aligned), expected)
-    assert aligned.dropped == np.count_nonzero(dense(examples)[:, kept:])
-    assert aligned.align(classes, width).dropped == aligned.dropped
+    assert aligned.omissions == np.count_nonzero(dense(examples)[:, kept:])
+    assert aligned.align(classes, width).omissions == aligned.omissions
 
 
 def test_align_refuses_a_class_only_where_an_example_has_it() -> None:

@@ -25,7 +25,7 @@ from rerank.learn.workspace import accumulate, scratch_for, view
 from rerank.parts import LOSSES
 
 
-def frozen(numbers: list[float] | np.ndarray) -> np.ndarray:
+def freeze(numbers: list[float] | np.ndarray) -> np.ndarray:
     array = np.array(numbers, float)
     array.flags.writeable = False
     return array
@@ -42,7 +42,7 @@ def loss(
         a[star], a[rival] = -slope, slope
     else:
         right = np.array([y == star or (any_ties and gain[y] == gain[star]) for y in range(n)], np.int64)
-        value = value_of_list(np.array(scores, float), frozen(gain), right, a, how)
+        value = value_of_list(np.array(scores, float), freeze(gain), right, a, how)
     return value, a.tolist()
 
 
@@ -106,7 +106,7 @@ def test_rivals(candidates: list[tuple[float, float]], data: st.DataObject, any_
     scores, gain = np.array([x for x, _ in candidates]), np.array([s for _, s in candidates])
     chosen = data.draw(st.integers(0, scores.size - 1))
     star, rival = oracle_and_rival(scores, gain, chosen, any_ties)
-    found = rivals(scores, frozen(gain), chosen, any_ties)
+    found = rivals(scores, freeze(gain), chosen, any_ties)
     assert found == (star, -1 if rival is None else rival)
 
 

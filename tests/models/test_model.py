@@ -288,7 +288,7 @@ READER = {"name": "merged", "of": ["moses", {"name": "joined", "of": "{name: mos
 
 def saved(place: Path, changes: dict[str, Any], about: dict[str, Any] | None = None) -> Path:
     """A model of texts, of 16 hashed columns, with these settings of its recipe."""
-    settings = small_texts.recipe(place).changed({"features": {"set": "dense", "hash_bits": 4}}).model_dump(mode="json")
+    settings = small_texts.recipe(place).change({"features": {"set": "dense", "hash_bits": 4}}).model_dump(mode="json")
     for key, value in changes.items():
         *parents, last = key.split(".")
         node = settings
@@ -414,7 +414,7 @@ def test_no_text_in_the_settings_gets_past(kind: str, tmp_path: Path, monkeypatc
     monkeypatch.setattr(Registry, "_load", load)
     made = small_texts.recipe(tmp_path) if kind == "texts" else small.recipe(tmp_path)
     more = MORE if kind == "texts" else {**MORE, "features": {**MORE["features"], "templates": ["Rule", {"Heavy": {}}]}}
-    settings = made.changed({**more, "data.reader": READER}).model_dump(mode="json")
+    settings = made.change({**more, "data.reader": READER}).model_dump(mode="json")
     weights = {name: Weights(np.zeros(16), 1.0) for name in ("last", "average")}
     model = Model(settings, {}, HashedTable.of(4, ("Dense",), {}), weights)
     outcomes: dict[bool, int] = {True: 0, False: 0}

@@ -70,7 +70,7 @@ def test_what_a_ranking_lacks_is_a_way_to_decode() -> None:
     recipe = read_settings(settings)
     with pytest.raises(RecipeError, match=r"'mbr' is not among decode.kinds \(none\); set decode.kinds: \[mbr\]"):
         check_decoding(recipe)
-    check_decoding(recipe.changed({"decode.kinds": "mbr"}))
+    check_decoding(recipe.change({"decode.kinds": "mbr"}))
 
 
 def test_what_is_learned_may_be_kept_below_one_half(small_data: Path) -> None:

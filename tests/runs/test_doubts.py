@@ -76,7 +76,7 @@ def told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> p
 
 @pytest.mark.parametrize("name", ["asr", "llm"])
 def test_nothing_is_said_of_the_shipped_lists(name: str, tmp_path: Path) -> None:
-    recipe = load_recipe(name).changed({"features.set": "dense", "features.min_lists": 1})
+    recipe = load_recipe(name).change({"features.set": "dense", "features.min_lists": 1})
     with Inputs() as inputs:
         steps: Any = experiment.check(recipe, inputs, tmp_path / "run")
         steps.extract()

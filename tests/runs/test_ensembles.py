@@ -74,7 +74,7 @@ def test_an_ensemble_of_one_is_that_one(small_data: Path, corpora: tuple[Corpus,
 def test_all_members_see_the_same_share_of_the_lists(small_data: Path, corpora: tuple[Corpus, Corpus]) -> None:
     train, dev = corpora
     recipe = with_ensemble(small_data, seeds=2)
-    found = train_ensemble(RunTask("all", recipe.changed({"training.share": 0.25}), train, dev))
+    found = train_ensemble(RunTask("all", recipe.change({"training.share": 0.25}), train, dev))
     expected = train_ensemble(RunTask("all", recipe, train.take_share(0.25, recipe.seed), dev))
     for kind, weights in expected.weights.items():
         assert found.weights[kind].w.tobytes() == weights.w.tobytes()

@@ -107,7 +107,7 @@ def test_lists_in_memory_give_the_weights_of_the_recipe(tasks: dict[str, Task], 
 def test_a_recipe_comes_from_a_model_and_makes_it_again(tasks: dict[str, Task], tmp_path: Path) -> None:
     own = tasks["translation"]
     found = rerank.fit(own.read("train"), own.read("dev"), recipe=own.settings())
-    recipe = found.recipe.changed({"data.root": str(own.root), "data.tests": ["test"]})
+    recipe = found.recipe.change({"data.root": str(own.root), "data.tests": ["test"]})
     (tmp_path / "again.yaml").write_text(recipe.as_yaml())
     again = load_recipe(tmp_path / "again.yaml")
     experiment.run(again, tmp_path / "again", tests=False)
@@ -120,7 +120,7 @@ def test_engines_and_mert_are_those_of_recipes(tasks: dict[str, Task], tmp_path:
     own = tasks["translation"]
     mert = {"split": "dev", "settings": {"restarts": 1}}
     changes = {"training.epochs": 1, "training.vote": False, "mert": mert}
-    recipe = own.recipe.changed(changes)
+    recipe = own.recipe.change(changes)
     experiment.run(recipe, tmp_path / "run", tests=False)
     settings = recipe.model_dump(mode="json", exclude={"data"}) | {"engine": {"name": "processes", "workers": 2}}
     found = rerank.fit(own.read("train"), list(own.read("dev")), recipe=settings)

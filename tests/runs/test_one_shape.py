@@ -101,7 +101,7 @@ def test_a_model_finds_answers_as_those_of_its_lists_were_found(lines: list[str]
     assert rerank.fit(forms, **TRAINING).to_json() == model.to_json()
     files = {"root": str(tmp_path), "nbest": "{root}/{split}.jsonl", "train": "forms"}
     recipe = read_settings({"task": "ranking", "name": "r", "data": files})
-    expected = recipe.changed({"data.answer": "last-number", "data.reader.answer": None})
+    expected = recipe.change({"data.answer": "last-number", "data.reader.answer": None})
     assert resolve_features(recipe).data == expected.data
 
 

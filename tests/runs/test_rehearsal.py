@@ -123,7 +123,7 @@ def test_the_first_compilation_starts_a_rehearsal(
     submitted = list[Any]()
     monkeypatch.setattr(rehearsal.Processes, "submit", lambda _, *call: submitted.append(call))
     monkeypatch.setattr(rehearsal, "thread_count", lambda: processors)
-    with rehearsal.background_compilation(load_recipe(folder / "ahead.yaml").changed(change), "test"):
+    with rehearsal.background_compilation(load_recipe(folder / "ahead.yaml").change(change), "test"):
         Compilation.begin()
         Compilation.begin()
     assert len(submitted) == calls

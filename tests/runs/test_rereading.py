@@ -117,7 +117,7 @@ def test_workers_decode_and_a_killed_one_is_replaced(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     recipe = recipe_of("texts", small_data, tmp_path / "data")
-    recipe = recipe.changed({"decode.gains": "test_rereading:gains", "decode.use": "mbr"})
+    recipe = recipe.change({"decode.gains": "test_rereading:gains", "decode.use": "mbr"})
     expected = left(recipe, tmp_path / "one", Engine())
     in_blocks(monkeypatch, 4)
     for path in tmp_path.glob("process-*"):

@@ -21,7 +21,7 @@ from rerank.recipes.settings import (
     Sections,
     Seed,
     Settings,
-    changed,
+    change,
     one_or_many,
     part,
 )
@@ -289,5 +289,5 @@ class Spec(Single[ClassificationRecipe]):
         of its recipe, by dotted key."""
         inner = {key: value for key, value in point.items() if key.startswith("baseline.")}
         changes = {key: value for key, value in point.items() if key not in inner}
-        baseline = self.baseline and changed({"baseline": self.baseline}, inner)["baseline"]
-        return replace(self, recipe=self.recipe.changed((more or {}) | changes), baseline=baseline)
+        baseline = self.baseline and change({"baseline": self.baseline}, inner)["baseline"]
+        return replace(self, recipe=self.recipe.change((more or {}) | changes), baseline=baseline)

@@ -123,7 +123,7 @@ def _counts(of: ExampleSet, seconds: float) -> dict[str, Any]:
     """The entry of metrics.json on a set."""
     examples = of.examples
     labels = np.bincount(examples.label, minlength=len(examples.classes))
-    if of.test is not None and (count := of.test.dropped):
+    if of.test is not None and (count := of.test.omissions):
         message = "set %s: %s values of features that the training examples do not have are left out"
         log.warning(message, of.name, f"{count:,}")
     return {
@@ -214,11 +214,11 @@ def new_recipe(files: TaskFiles) -> list[str]:
     if len(others := [path for path in files.paths if path != files.train]) > 1:
         message = f"found {len(files.paths)} files of examples; expected one, or one to train on and one to test on"
         raise DataError(message, path=others[1])
-    train = files.quoted(files.train)
+    train = files.quote(files.train)
     return [
         "examples in the format svmlight, measured by errors",
         "task: classification", "", "data:",
-        *([f"  train: {train}", f"  test: {files.quoted(others[0])}"] if others else [f"  path: {train}"]), "",
+        *([f"  train: {train}", f"  test: {files.quote(others[0])}"] if others else [f"  path: {train}"]), "",
         "learner: {name: arow}  # or one that suits:", "# rerank list learners; docs/choosing.md",
     ]  # fmt: skip
 

@@ -21,7 +21,7 @@ from rerank.contrib.classification.sets import Sets
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.base import learners
 from rerank.learn.contract import accept
-from rerank.recipes.settings import files_named
+from rerank.recipes.settings import files_in
 from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
@@ -47,7 +47,7 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         self.singles = check_parts(self.recipe)
         self.sets = Sets(self.recipe)
         self.size, self.predictions = {"sets": len(self.sets.sources)}, []
-        self.files = files_named(self.recipe.model_dump(mode="json"), self.recipe.data.root)
+        self.files = files_in(self.recipe.model_dump(mode="json"), self.recipe.data.root)
         self.code = code_of(self.recipe, SOURCES)
         if not self.tests:
             raise RecipeError("classification leaves results and no model; run its tests too", key="task")
@@ -78,7 +78,7 @@ class ExampleSteps(Kind[ClassificationRecipe]):
 
     def _results(self, single: Spec) -> list[outcomes.Result]:
         """The results of a single run, one for every seed, unless they are kept already."""
-        digests = [self.inputs.digest(path) for path in files_named(self.sets.sources[single.set].model_dump())]
+        digests = [self.inputs.digest(path) for path in files_in(self.sets.sources[single.set].model_dump())]
         key_settings = [single.run, single.point, single.recipe.model_dump(mode="json"), single.baseline]
         key = key_of(self.code, digests, key_settings)
         work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)

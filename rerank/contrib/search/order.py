@@ -15,7 +15,7 @@ import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Positive, Range
-from rerank.data.corpus import frozen
+from rerank.data.corpus import freeze
 from rerank.kernels.compile import kernel
 from rerank.learn.mert import precedes
 from rerank.metrics.gain import Gain
@@ -221,9 +221,9 @@ class OrderMetric(Gain):
     def rows_in_order(
         self, lists: np.ndarray, scores: np.ndarray, ties: np.ndarray, stats: np.ndarray, reference: np.ndarray
     ) -> np.ndarray:
-        order = frozen(np.lexsort((-np.asarray(ties), -np.asarray(scores), owners(lists))))
+        order = freeze(np.lexsort((-np.asarray(ties), -np.asarray(scores), owners(lists))))
         rows, values = np.zeros((lists.size - 1, 2)), np.zeros(lists.size - 1)
-        order_values(self.kind, self.depth, frozen(lists), order, *self._arrays(stats, reference), values)
+        order_values(self.kind, self.depth, freeze(lists), order, *self._arrays(stats, reference), values)
         some = np.diff(lists) > 0
         rows[:, 0], rows[some, 1] = values, stats[order[lists[:-1][some]], 0]
         return rows
@@ -233,12 +233,12 @@ class OrderMetric(Gain):
         reference: np.ndarray, order: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         useful, divisor = self._arrays(stats, reference)
-        intercept, slope, ties = (frozen(np.ascontiguousarray(each)) for each in (intercept, slope, ties))
+        intercept, slope, ties = (freeze(np.ascontiguousarray(each)) for each in (intercept, slope, ties))
         sizes, relevant = np.diff(lists), np.add.reduceat(np.append(useful > 0, False), lists[:-1], dtype=np.int64)
         limit = int(min(self.depth, sizes.max(initial=1)))
         at, change = np.empty((2, 1 + int((relevant * np.minimum(sizes, 2 * limit))[sizes > 0].sum())))
         near, who = np.empty((2, limit)), np.empty((2, limit), np.int64)
-        about = frozen(lists), order, intercept, slope, ties, useful, divisor
+        about = freeze(lists), order, intercept, slope, ties, useful, divisor
         E = follow_documents(self.kind, self.depth, *about, near, who, at, change)
         sequence = np.argsort(at[:E], kind="stable")
         at, values = at[sequence], np.cumsum(change[sequence])
@@ -278,7 +278,7 @@ class OrderMetric(Gain):
         """The arguments useful (float64 [N]) and divisor (float64 [L]) of kernels."""
         ideal = reference[:, 1]
         divisor = {PRECISION: float(self.depth), RECIPROCAL_RANK: 1.0}.get(self.kind, ideal)
-        return frozen(np.ascontiguousarray(stats[:, 1])), frozen(np.where(ideal > 0, divisor, 0.0))
+        return freeze(np.ascontiguousarray(stats[:, 1])), freeze(np.where(ideal > 0, divisor, 0.0))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from rerank.learn.scoring import rows_of_weights
 from rerank.learn.train import ListProblem, score_on, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import best_of_lists, metrics, oracles, two_valued
-from rerank.recipes.settings import named
+from rerank.recipes.settings import as_settings
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -211,7 +211,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         if self.metric is None:
             return Gain()
         with as_value_errors(type(self).__name__):
-            metric = build(metrics, named(self.metric), "metric")
+            metric = build(metrics, as_settings(self.metric), "metric")
         if not metric.ordered:
             raise ValueError(f"metric={self.metric!r}; expected None or a metric of the order, such as 'ndcg@10'")
         return metric

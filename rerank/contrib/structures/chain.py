@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rerank.data.corpus import frozen, offsets, ranges_of
+from rerank.data.corpus import freeze, offsets, ranges_of
 from rerank.kernels.compile import by_type, kernel
 from rerank.learn.predictor import Predictor, new_state, predictor_view, shrink
 from rerank.learn.scoring import single
@@ -76,9 +76,9 @@ class Chains(NamedTuple):
         tokens = ranges_of(self.starts, examples)
         entries = ranges_of(self.rows, tokens)
         return self._replace(
-            starts=frozen(offsets(np.diff(self.starts)[examples])), rows=frozen(offsets(np.diff(self.rows)[tokens])),
-            attributes=frozen(self.attributes[entries]), gold=frozen(self.gold[tokens]),
-            values=frozen(self.values[entries]) if self.values.size else self.values,
+            starts=freeze(offsets(np.diff(self.starts)[examples])), rows=freeze(offsets(np.diff(self.rows)[tokens])),
+            attributes=freeze(self.attributes[entries]), gold=freeze(self.gold[tokens]),
+            values=freeze(self.values[entries]) if self.values.size else self.values,
         )  # fmt: skip
 
 
@@ -99,8 +99,8 @@ def chains_of(
         "values": np.zeros(0, np.float32) if values is None else np.asarray(values, np.float32),
     }  # fmt: skip
     labels = np.full(arrays["rows"].size - 1, UNKNOWN) if gold is None else gold
-    arrays = {name: frozen(array) for name, array in arrays.items()}
-    return Chains(**arrays, gold=frozen(np.asarray(labels, np.int32)), attribute_count=attribute_count)
+    arrays = {name: freeze(array) for name, array in arrays.items()}
+    return Chains(**arrays, gold=freeze(np.asarray(labels, np.int32)), attribute_count=attribute_count)
 
 
 class ChainRoom(NamedTuple):

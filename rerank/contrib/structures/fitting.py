@@ -32,7 +32,7 @@ from rerank.metrics.metric import metrics
 from rerank.models.provenance import provenance
 from rerank.readers.problems import SkipCount
 from rerank.recipes.loading import read_settings
-from rerank.recipes.settings import Settings, named
+from rerank.recipes.settings import Settings, as_settings
 from rerank.storage.documents import as_json
 from rerank.storage.files import OutputStream
 from rerank.storage.streams import PathLike
@@ -44,7 +44,7 @@ LabelledSource: TypeAlias = PathLike | Iterable[Sequence[Sequence[str]]]
 
 def sequence_reader(settings: str | Settings, key: str = "data.reader") -> SequenceReader:
     """Build the reader that settings, or a name, describe."""
-    return build(sequence_readers, named(settings, "conll"), key)
+    return build(sequence_readers, as_settings(settings, "conll"), key)
 
 
 def label_metric(spec: Settings, labels: Collection[str]) -> LabelMetric:
@@ -201,7 +201,7 @@ def _sentences_from(source: LabelledSource, reader: str | Mapping[str, Any]) -> 
     if isinstance(source, str | os.PathLike):
         items = sequence_reader(reader if isinstance(reader, str) else dict(reader), "reader").read(source)
         sentences = list(sentences_of(items, SkipCount()))
-        check_labels(sentences, named(reader), os.fspath(source))
+        check_labels(sentences, as_settings(reader), os.fspath(source))
     elif not isinstance(source, Iterable) or isinstance(source, Mapping):
         raise DataError(f"found {source!r}; expected a file, or sentences with labels")
     else:
@@ -237,7 +237,7 @@ def jackknife(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds:
     """
     if len(sentences) < folds:
         raise DataError(f"found {len(sentences)} sentences; expected {folds} or more, one for each fold")
-    shorter = recipe.changed({"training.epochs": epochs, "training.patience": None})
+    shorter = recipe.change({"training.epochs": epochs, "training.patience": None})
     for first, end in sections(len(sentences), folds):
         tagger, _ = train_tagger(shorter, [*sentences[:first], *sentences[end:]])
         yield from best_of(tagger, [sentences[first:end]], n)

@@ -202,7 +202,7 @@ runs:  # the best on dev is the tagger
 
 def new_recipe(files: TaskFiles) -> list[str]:
     """The lines that `rerank new` writes for files of sentences with labels; see ``Task``."""
-    settings, quote = {} if files.reader is None else settings_of(files.reader, "--reader"), files.quoted
+    settings, quote = {} if files.reader is None else settings_of(files.reader, "--reader"), files.quote
     if not settings and not any(recognise(path, readers) for path in files.paths):
         name = next((each for each in FORMATS if all(_holds_sentences(each, path) for path in files.paths)), None)
         settings = {"name": name} if name else {}

@@ -21,7 +21,7 @@ from rerank.learn.folds import FOLDS, sections
 from rerank.readers.problems import SkipCount
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import Single, TaskRecipe
-from rerank.recipes.settings import changed
+from rerank.recipes.settings import change
 from rerank.runs import experiment
 from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
@@ -274,7 +274,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
                      "references": None, "dev": data.dev, "tests": list(data.tests)},
             "decode": {"kinds": []},
         }  # fmt: skip
-        return read_settings(changed(settings, stage.recipe))
+        return read_settings(change(settings, stage.recipe))
 
     def _rerank(self, metrics: Metrics, stage: RerankSettings) -> None:
         """Rank the best sequences, and add the results to those of the tagger."""

@@ -131,7 +131,7 @@ class LexFunHeads(Template):
     Charniak & Johnson (2005); one feature per nonterminal.
     """
 
-    fixed: ClassVar[dict[str, int]] = {"syntactic": 1, "semantic": 0, "label": False}
+    constants: ClassVar[dict[str, int]] = {"syntactic": 1, "semantic": 0, "label": False}
 
     scope = INSIDE
     fire = staticmethod(_fire_two_heads)
@@ -150,7 +150,7 @@ class SynSemHeads(Template):
     syntactic: Lexical = "pos"
     semantic: Lexical = "pos"
 
-    fixed: ClassVar[dict[str, int]] = {"label": True}
+    constants: ClassVar[dict[str, int]] = {"label": True}
     scope = INSIDE
     fire = staticmethod(_fire_two_heads)
 
@@ -255,7 +255,7 @@ class _Conjuncts(Template):
 
 @dataclass(frozen=True)
 class CoPar(_Conjuncts):
-    """For depths 1 to ``depths``: whether the trees of adjacent conjuncts are the same down to that depth.
+    """Whether the trees of adjacent conjuncts are the same down to a depth, from 1 to ``depths``.
 
     >>> fired("CoPar", "(NP (NP (NN tea)) (CC and) (NP (NN milk)))")
     {'1 same': 1.0, '2 same': 1.0, '3 same': 1.0, '4 same': 1.0}
@@ -265,14 +265,14 @@ class CoPar(_Conjuncts):
     Charniak & Johnson (2005); ``depths`` features per pair of conjuncts.
     """
 
-    fixed: ClassVar[dict[str, int]] = {"most": 0}
+    constants: ClassVar[dict[str, int]] = {"most": 0}
     depths: Annotated[int, Range(1, 16)] = 4
     ignore_preterminals: bool = False
 
 
 @dataclass(frozen=True)
 class CoLenPar(_Conjuncts):
-    """By how much the second of two adjacent conjuncts is longer (words, clipped to ±``most``), last pair or not.
+    """The words by which the second of two adjacent conjuncts is longer (clipped to ±``most``), last pair or not.
 
     >>> fired("CoLenPar", "(NP (NP (NN tea)) (CC and) (NP (JJ hot) (NN milk)))")
     {'1 last': 1.0}
@@ -280,5 +280,5 @@ class CoLenPar(_Conjuncts):
     Charniak & Johnson (2005); one feature per pair of conjuncts.
     """
 
-    fixed: ClassVar[dict[str, int]] = {"depths": 0, "ignore_preterminals": 0}
+    constants: ClassVar[dict[str, int]] = {"depths": 0, "ignore_preterminals": 0}
     most: Annotated[int, Range(1, NUMBER_OFFSET)] = 5

@@ -97,7 +97,7 @@ class Rule(LocalTree):
     Collins (2000); one feature per nonterminal.
     """
 
-    fixed: ClassVar[dict[str, int]] = {"n": 0}  # NGram's option: one compiled put_child serves both
+    constants: ClassVar[dict[str, int]] = {"n": 0}  # NGram's option: one compiled put_child serves both
 
     @staticmethod
     @kernel

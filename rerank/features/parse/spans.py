@@ -55,7 +55,7 @@ class _Edges(Template):
     rp: Reach = 0
     rs: Reach = 0
 
-    fixed: ClassVar[dict[str, int]] = {"words": False}
+    constants: ClassVar[dict[str, int]] = {"words": False}
     scope = EDGES
     fire = staticmethod(_fire_edges)
 
@@ -82,7 +82,7 @@ class WordEdges(_Edges):
     Charniak & Johnson (2005); one feature per nonterminal.
     """
 
-    fixed: ClassVar[dict[str, int]] = {"words": True}
+    constants: ClassVar[dict[str, int]] = {"words": True}
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Neighbours(Template):
     fire = staticmethod(_fire_edges)
 
     def record(self) -> dict[str, float]:
-        """As ``Edges`` has them."""
+        """The options as ``Edges`` has them."""
         return {"binned": True, "lp": self.l, "ls": 0, "rp": 0, "rs": self.r, "words": False}
 
 
@@ -203,7 +203,7 @@ class LeftBranchLength(_Chains):
     One feature per tree.
     """
 
-    fixed: ClassVar[dict[str, int]] = {"right": False}
+    constants: ClassVar[dict[str, int]] = {"right": False}
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class RightBranchLength(_Chains):
     One feature per tree.
     """
 
-    fixed: ClassVar[dict[str, int]] = {"right": True}
+    constants: ClassVar[dict[str, int]] = {"right": True}
 
 
 @dataclass(frozen=True)

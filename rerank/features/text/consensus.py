@@ -1,5 +1,5 @@
-"""What a candidate has in common with the others of its list, ConsensusNGram and ConsensusEdits, and EditOps: what it
-changes of the base system's choice (speech).
+"""Templates that compare a candidate with the others of its list, ConsensusNGram and ConsensusEdits, and with the base
+system's choice, EditOps (speech).
 """
 
 from dataclasses import dataclass
@@ -136,7 +136,7 @@ class ConsensusNGram(TextTemplate):
 
 @kernel
 def common_ends(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
-    """How many words a and b share at their starts and then at their ends: a best alignment matches all of these."""
+    """Count the words that a and b share at their starts, then at their ends: a best alignment matches all of them."""
     shorter, start, end = min(a.shape[0], b.shape[0]), 0, 0
     while start < shorter and a[start] == b[start]:
         start += 1

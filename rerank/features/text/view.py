@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.data.corpus import first_unfit, offsets
-from rerank.data.symbols import SymbolTable, known_hash, tokenise
+from rerank.data.symbols import SymbolTable, quick_hash, tokenise
 from rerank.features.scores import UNFIT, score_view
 from rerank.kernels.compile import kernel
 from rerank.readers.lists import Lists
@@ -197,7 +197,7 @@ def make_view(nbest: Lists, source: bytes, symbols: SymbolTable | None) -> TextV
             point_first, points = offsets(mask)[point_first], points[mask]
     scores = score_view(nbest, symbols)
     sparse_first, sparse_names, sparse = none, scores.names[:0], np.empty(0)
-    hash_of = known_hash if symbols is None else symbols.hash_of
+    hash_of = quick_hash if symbols is None else symbols.hash_of
     if nbest.sparse is not None:
         sparse_first, sparse = nbest.sparse.first, np.ascontiguousarray(nbest.sparse.values, np.float64)
         sparse_names = np.array([hash_of(name) for name in nbest.sparse.names], np.uint64)

@@ -179,7 +179,7 @@ class PhrasePair(_Phrase):
     Gao, Xiao, Xu & He; one feature per phrase.
     """
 
-    fixed: ClassVar[dict[str, int]] = {"part": BOTH}
+    constants: ClassVar[dict[str, int]] = {"part": BOTH}
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class SourcePhrase(_Phrase):
     One feature per phrase.
     """
 
-    fixed: ClassVar[dict[str, int]] = {"part": SOURCE}
+    constants: ClassVar[dict[str, int]] = {"part": SOURCE}
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class TargetPhrase(_Phrase):
     One feature per phrase.
     """
 
-    fixed: ClassVar[dict[str, int]] = {"part": TARGET}
+    constants: ClassVar[dict[str, int]] = {"part": TARGET}
 
 
 @dataclass(frozen=True)

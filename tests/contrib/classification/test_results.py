@@ -239,7 +239,7 @@ def test_folds_of_one_seed_or_means_of_several() -> None:
     assert as_data(recipe, one, {})["results"][0]["values"] == Spread.of([0.1, 0.3]).values
     two = results_of(recipe, {("s", 0, "A", 1): [0.1, 0.3], ("s", 0, "A", 2): [0.3, 0.5]})
     assert as_data(recipe, two, {})["results"][0]["se"] == Spread.of([0.2, 0.4]).error
-    assert as_data(recipe.changed({"measure": "accuracy"}), two, {})["results"][0]["mean"] == pytest.approx(0.7)
+    assert as_data(recipe.change({"measure": "accuracy"}), two, {})["results"][0]["mean"] == pytest.approx(0.7)
 
 
 def test_ranks_share_equals_and_average_over_sets() -> None:
@@ -252,7 +252,7 @@ def test_ranks_share_equals_and_average_over_sets() -> None:
         {"noise": 0.1, "ranks": {"A": 3, "B": 2, "C": 1}},
     ]
     assert as_data(recipe, found, {})["ranks"] == expected
-    assert as_data(recipe.changed({"measure": "accuracy"}), found, {})["ranks"] == expected
+    assert as_data(recipe.change({"measure": "accuracy"}), found, {})["ranks"] == expected
 
 
 def test_the_papers_numbers_stand_behind_ours_and_the_best_stands_out() -> None:
@@ -264,7 +264,7 @@ def test_the_papers_numbers_stand_behind_ours_and_the_best_stands_out() -> None:
     assert table.rows == [["s", "20.00 ±10.00 / 16.9", "10.00 ±0.00"]]
     assert table.best == {(0, 2)}
     assert "P" in table.note
-    seconds, *others = tables_of(recipe.changed({"tables": ["seconds", "ranks"]}), data)
+    seconds, *others = tables_of(recipe.change({"tables": ["seconds", "ranks"]}), data)
     assert seconds.rows == [["s", "0.500", "0.500 / 3"]]
     assert others == []  # there are no ranks on a single set
     assert data["results"][0]["reported"] == pytest.approx(0.169)
@@ -292,7 +292,7 @@ def test_the_best_point_of_a_grid() -> None:
         ("s", "A", 2),
         ("t", "A", 1),
     ]
-    assert len(as_data(recipe.changed({"best_of_grid": False}), found, {})["results"]) == 4
+    assert len(as_data(recipe.change({"best_of_grid": False}), found, {})["results"]) == 4
 
 
 def test_results_that_differ_from_every_baseline_are_marked() -> None:

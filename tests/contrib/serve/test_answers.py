@@ -23,7 +23,7 @@ import small_texts
 
 import rerank
 from rerank.contrib.serve.app import _training_facts, make_app
-from rerank.data.symbols import known_hash
+from rerank.data.symbols import quick_hash
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import Problem
@@ -270,7 +270,7 @@ def _left_by(ranked: Iterator[Any], lists: int) -> int:
     """Bytes that are held after further lists."""
     for _ in range(lists):
         next(ranked)
-    known_hash.cache_clear()  # what it holds, of so much at most, comes and goes
+    quick_hash.cache_clear()  # what it holds, of so much at most, comes and goes
     gc.collect()
     return tracemalloc.get_traced_memory()[0]
 

@@ -28,7 +28,7 @@ from rerank.contrib.structures.training import (
     solve_chains,
     train_chains,
 )
-from rerank.data.corpus import Corpus, frozen
+from rerank.data.corpus import Corpus, freeze
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.losses import Cost
 from rerank.learn.rules.maxent import Maxent
@@ -190,7 +190,7 @@ def test_the_penalty_of_a_random_field_is_the_best_on_sections_held_out() -> Non
         chains = random_chains(seed, count=29)
         if seed:  # else the labels are noise
             taught = decode(chains, np.random.default_rng(seed).normal(size=chains.width))
-            chains = chains._replace(gold=frozen(taught))
+            chains = chains._replace(gold=freeze(taught))
         path = penalties(Maxent(), chains)
         chosen[path[-1]] = path
         assert path == [*PENALTIES[: len(path)]]
