@@ -112,7 +112,7 @@ class KaldiReader(WrittenAsJsonl, TextReader):
 
     form: ClassVar[str] = "kaldi"
     use: ClassVar[str] = "speech"
-    beside: ClassVar[tuple[str, ...]] = ("costs",)
+    file_options: ClassVar[tuple[str, ...]] = ("costs",)
 
     costs: tuple[str, ...] = ()
 
