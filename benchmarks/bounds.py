@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.learn.base import Learner
 from rerank.learn.bounds import bounds, list_margins
 from rerank.learn.epoch import UpdateLog
+from rerank.learn.learner import Learner
 from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.learn.rules.gaussian import AROW

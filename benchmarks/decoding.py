@@ -20,7 +20,7 @@ from rerank.models.decoding import decode
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding, decodings_of
 from rerank.models.scorer import Ranked, Scorer
-from rerank.readers.base import SkipCount
+from rerank.readers.reader import SkipCount
 
 
 def main() -> None:

@@ -23,8 +23,8 @@ import numpy as np
 from rerank.base.registry import build
 from rerank.contrib.classification.sets import Zipf
 from rerank.data.corpus import Corpus
-from rerank.learn.base import learners
 from rerank.learn.epoch import UpdateLog
+from rerank.learn.learner import learners
 from rerank.learn.train import epoch_order
 from rerank.learn.voting import vote
 from rerank.metrics.metric import oracles

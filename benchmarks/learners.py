@@ -33,7 +33,7 @@ from rerank.base.registry import build
 from rerank.contrib.classification.sets import Zipf, read_svmlight
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
-from rerank.learn.base import learners
+from rerank.learn.learner import learners
 from rerank.metrics.metric import oracles
 
 warnings.filterwarnings("ignore")

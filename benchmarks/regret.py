@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 from bounds import SIZES, corpus_of, drawn
 
-from rerank.learn.base import Learner
+from rerank.learn.learner import Learner
 from rerank.learn.rules.additive import SGD, PassiveAggressive
 from rerank.learn.rules.dual_averaging import FTRL, RDA, AdaptiveRDA
 

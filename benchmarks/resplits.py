@@ -26,8 +26,8 @@ from rerank.contrib.search.lambdamart import vote_by_trees
 from rerank.data.corpus import Corpus, dense_alone, free_values
 from rerank.extraction.extraction import extract_training
 from rerank.extraction.kinds import metric_of
-from rerank.learn.base import Weights
 from rerank.learn.folds import best_column, mixture, pad_weights, with_base_column
+from rerank.learn.learner import Weights
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import rows_of_weights
 from rerank.metrics.gain import Gain

@@ -23,8 +23,8 @@ import numpy as np
 
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
-from rerank.learn.base import learners
 from rerank.learn.epoch import UpdateLog
+from rerank.learn.learner import learners
 from rerank.learn.scoring import score_rows
 from rerank.learn.train import epoch_order
 from rerank.learn.voting import vote
@@ -184,7 +184,7 @@ def voting(root: Path, name: str) -> dict[str, Any]:
 
 def models(root: Path) -> dict[str, Any]:
     """Saving and loading a model of the lists' features, without state and votes."""
-    from rerank.learn.base import Weights
+    from rerank.learn.learner import Weights
 
     data = load(root)
     weights = {name: Weights(np.ones(data.table.width), 1.0) for name in ("last", "average")}

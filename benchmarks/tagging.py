@@ -27,7 +27,7 @@ from rerank.base.registry import build
 from rerank.contrib.structures.chain import Chains, chains_of
 from rerank.contrib.structures.sequence_tagger import SequenceTagger
 from rerank.contrib.structures.training import train_chains
-from rerank.learn.base import learners
+from rerank.learn.learner import learners
 
 LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+)\)")
 OURS: dict[str, dict[str, Any]] = {

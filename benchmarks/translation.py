@@ -21,13 +21,13 @@ from rerank.base.encoding import decoded
 from rerank.data.corpus import Corpus
 from rerank.extraction.extraction import extract_split, extract_training
 from rerank.extraction.texts import TextContent
-from rerank.learn.base import Learner
+from rerank.learn.learner import Learner
 from rerank.learn.rules.additive import SGD
 from rerank.learn.rules.dual_averaging import FTRL, RDA, AdaptiveRDA, VotedRDA
 from rerank.learn.scoring import score_rows
 from rerank.learn.train import epoch_order
 from rerank.metrics.metric import oracles
-from rerank.readers.base import SkipCount, filter_usable
+from rerank.readers.reader import SkipCount, filter_usable
 from rerank.recipes.recipe import TextRecipe
 
 

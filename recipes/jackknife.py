@@ -10,7 +10,7 @@ from pathlib import Path
 from rerank.base.errors import RerankError
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import escape_brackets, no_changes, parse_brackets, same_yield, yield_words
-from rerank.readers.base import SkipCount
+from rerank.readers.reader import SkipCount
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.treebank import lists_of_trees, parse_pair, read_treebank, treebank_files
 

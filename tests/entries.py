@@ -10,7 +10,7 @@ import twins
 from reference import Trace
 from reference_walks import descend, walk
 
-from rerank.learn.base import learners
+from rerank.learn.learner import learners
 
 ONLINE = [name for name, cls in learners if not cls.batch]  # those that learn from one list after the other
 BASES = {"base": [0.0, 0.5, 1.0], "base_rate": [0.0, 0.0, 0.5]}

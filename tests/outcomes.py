@@ -4,8 +4,8 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from rerank.readers.base import Lists, Problem, Reader, SkipCount, count_usable, filter_usable, lists_of
 from rerank.readers.problems import OnBadList
+from rerank.readers.reader import Lists, Problem, Reader, SkipCount, count_usable, filter_usable, lists_of
 from rerank.storage.streams import PathLike
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rerank.readers.base import Order, Reader, Scores
 from rerank.readers.lists import Lists
+from rerank.readers.reader import Order, Reader, Scores
 from rerank.storage.streams import PathLike, Writable, open_stream
 
 

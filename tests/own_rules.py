@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 import numpy as np
 from mylearner import Harmonic
 
-from rerank.learn.base import Learner, Weights
 from rerank.learn.epoch import pair_epoch
+from rerank.learn.learner import Learner, Weights
 from rerank.learn.predictor import subtract
 
 

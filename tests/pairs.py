@@ -5,8 +5,8 @@ from typing import Any
 
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import Trees, no_changes
-from rerank.readers.base import Lists, Problem, Reader, SkipCount, filter_usable
 from rerank.readers.lists import one_by_one
+from rerank.readers.reader import Lists, Problem, Reader, SkipCount, filter_usable
 from rerank.readers.texts.text_files import complete, count_list, lists_of_texts
 from rerank.readers.trees.treebank import lists_of_trees, parse_pair, treebank_files
 from rerank.storage.streams import PathLike

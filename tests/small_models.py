@@ -11,9 +11,9 @@ import small
 from strategies import random_corpus, run
 
 from rerank.features.table import FeatureTable
-from rerank.learn.base import learners
 from rerank.learn.base_weight import make_learner
 from rerank.learn.epoch import Votes
+from rerank.learn.learner import learners
 from rerank.learn.scoring import scores
 from rerank.learn.voting import vote
 from rerank.models.model import HEADER, Model, header_digest

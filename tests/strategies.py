@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rerank.data.corpus import Corpus, save_joined
-from rerank.learn.base import Learner, State
 from rerank.learn.epoch import UpdateLog
+from rerank.learn.learner import Learner, State
 from rerank.learn.pairs import PairSource
 from rerank.learn.train import ORACLE_PAIRS, epoch_order
 from rerank.learn.workspace import EpochStats

@@ -12,7 +12,7 @@ from strategies import orders, targets
 
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
-from rerank.learn.base import Learner, learners
+from rerank.learn.learner import Learner, learners
 
 LEARNERS = find_entries()
 MAGNIFIED = 1000.0  # rounding, by the sums of two epochs, which feel one another

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from rerank.readers.base import Candidate
+from rerank.readers.reader import Candidate
 
 
 def noun_runs(candidate: Candidate) -> dict[str, float]:

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rerank.base.ranges import Positive
-from rerank.learn.base import Learner
+from rerank.learn.learner import Learner
 from rerank.learn.predictor import subtract
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.learn.base import Learner
+from rerank.learn.learner import Learner
 from rerank.learn.predictor import subtract
 from rerank.learn.workspace import squared_norm
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar
 
-from rerank.readers.base import Lists, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, scores_of
+from rerank.readers.reader import Lists, Order, Problem, Scores, excerpt
 from rerank.readers.texts.text_list import Draft, Entry, TextReader
 from rerank.storage.streams import Writable
 

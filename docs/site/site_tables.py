@@ -27,11 +27,11 @@ from rerank.contrib.structures.readers import sequence_readers
 from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.features.parse.local import LocalTree
 from rerank.features.template import templates
-from rerank.learn.base import learners
+from rerank.learn.learner import learners
 from rerank.learn.pairs import pairs
 from rerank.metrics.metric import metrics
 from rerank.parts import LOSSES
-from rerank.readers.base import readers
+from rerank.readers.reader import readers
 from rerank.readers.texts.forms import FORMS
 from rerank.recipes.recipe import Recipe, TextRecipe
 

@@ -96,7 +96,7 @@ class Registry(Generic[T]):
     contract: the class that all of them derive from, if there is one; a part that lacks something the contract leaves
     open (an abstract member, or a class variable without a value) is refused when it is named.
 
-    >>> from rerank.learn.base import Learner
+    >>> from rerank.learn.learner import Learner
     >>> Registry("learner", Learner).get("perceptron").__name__
     'Perceptron'
     """

@@ -76,7 +76,7 @@ def rank_(
     from rerank.models.model import Model
     from rerank.models.provenance import decodings_of
     from rerank.models.scorer import Scorer, write_ranked
-    from rerank.readers.base import SkipCount, make_reader
+    from rerank.readers.reader import SkipCount, make_reader
     from rerank.storage.files import open_output
 
     cli.check_files(nbest, sources, output, None if model == BASE else model)
@@ -142,7 +142,7 @@ def _base_model(settings: dict[str, Any]) -> "Model":
     import numpy as np
 
     from rerank.features.table import FeatureTable
-    from rerank.learn.base import Weights
+    from rerank.learn.learner import Weights
     from rerank.metrics.metric import measures_orders
     from rerank.models.model import Model
     from rerank.recipes.loading import measuring_recipe

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rerank.metrics.metric import Metric
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
-    from rerank.readers.base import SkipCount
+    from rerank.readers.reader import SkipCount
 
     # statistics of every system (float64 [L, K]), and of the references [L, R]
     Rows = tuple[list[np.ndarray], np.ndarray, str]
@@ -98,8 +98,8 @@ def metric_settings(metric: str) -> dict[str, Any]:
 
 def reader_of(path: str, reader: Any, roles: str | None, usual: str = "jsonl") -> dict[str, Any]:
     """The settings of the reader of a file: ``reader``, or the one that the file is recognised as."""
-    from rerank.readers.base import readers, settings_of
     from rerank.readers.detection import format_of
+    from rerank.readers.reader import readers, settings_of
     from rerank.readers.texts.roles import with_roles
 
     return with_roles(settings_of(reader or format_of(path, readers, usual), "--reader"), roles)
@@ -124,10 +124,10 @@ def oracle(
     from rerank.extraction.list_checks import doubts_of_lists
     from rerank.extraction.seen import SeenLists
     from rerank.metrics.metric import list_statistics, measured_corpus
-    from rerank.readers.base import Lists, SkipCount, format_of, make_reader, with_judgements
     from rerank.readers.detection import ACCOUNT_LISTS, Account, account_entry, log_account
     from rerank.readers.lists import one_by_one
     from rerank.readers.memory.reading import ListFile, read
+    from rerank.readers.reader import Lists, SkipCount, format_of, make_reader, with_judgements
     from rerank.readers.trees.charniak import ParseReader
     from rerank.recipes.loading import measuring_recipe
     from rerank.runs.corpora import reference_doubts, spelling_doubt

@@ -23,7 +23,7 @@ from rerank.cli import application as cli
 if TYPE_CHECKING:
     from rerank.extraction.content import Pair
     from rerank.models.scorer import Contribution, Scorer
-    from rerank.readers.base import Reader
+    from rerank.readers.reader import Reader
 
 MAX_VOTERS = 12  # candidates that are shown of those who have a bracket
 OPEN_PROBABILITIES = 0.05, 0.9995  # probabilities of brackets that are shown: the others are hardly in question
@@ -101,7 +101,7 @@ def explain(
     """
     from rerank.models.model import Model
     from rerank.models.scorer import Ranked, Scorer, rank
-    from rerank.readers.base import make_reader
+    from rerank.readers.reader import make_reader
     from rerank.runs.report.table import TextTable
 
     scorer = Scorer(Model.load(model, trust), predictor)
@@ -184,7 +184,7 @@ def _find(
     """The list called ``list_id``, and its oracle (-1 without references)."""
     from rerank.extraction.content import Pair
     from rerank.metrics.metric import measured_corpus, oracles
-    from rerank.readers.base import SkipCount
+    from rerank.readers.reader import SkipCount
     from rerank.storage.streams import stream_name
 
     content, count, ids = scorer.content, SkipCount("skip"), list[str]()
@@ -292,10 +292,10 @@ def look(
     It is what every command says before its results, with the keys that are not used; --roles overrules it.
     """
     from rerank.extraction.list_checks import doubts_of_lists
-    from rerank.readers.base import SkipCount, count_usable, filter_usable
     from rerank.readers.detection import ACCOUNT_LISTS, Account, with_candidates
     from rerank.readers.lists import one_by_one
     from rerank.readers.memory.reading import ListFile, read
+    from rerank.readers.reader import SkipCount, count_usable, filter_usable
 
     lists = read(file, reading.reader, references=references or None, roles=reading.roles)
     count = SkipCount("skip")

@@ -28,10 +28,10 @@ from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable, HashedTable, hashed_columns
 from rerank.pool import Engine, check_visible
-from rerank.readers.base import ScoreColumns, SkipCount
 from rerank.readers.inputs import Stretch
 from rerank.readers.lines import Place
 from rerank.readers.lists import Lists
+from rerank.readers.reader import ScoreColumns, SkipCount
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
 from rerank.storage.documents import as_json

@@ -37,9 +37,9 @@ from rerank.features.counting import (
 from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import FeatureTable, HashedTable, dense_columns, hashed_columns
 from rerank.pool import Engine, require
-from rerank.readers.base import ScoreColumns, SkipCount, make_reader
 from rerank.readers.detection import ACCOUNT_LISTS, Account, account_entry, with_candidates
 from rerank.readers.lists import Lists
+from rerank.readers.reader import ScoreColumns, SkipCount, make_reader
 from rerank.readers.texts.answers import with_answers
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings

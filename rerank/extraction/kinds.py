@@ -7,7 +7,7 @@ from rerank.base.errors import RerankError
 from rerank.base.registry import build
 from rerank.extraction.content import Content
 from rerank.metrics.metric import Metric, measures_orders, metrics
-from rerank.readers.base import ScoreColumns
+from rerank.readers.reader import ScoreColumns
 from rerank.recipes.recipe import AUTO, DERIVED, UNDERIVED, ListRecipe, Recipe, TaskRecipe, TextRecipe
 
 log = logging.getLogger("rerank")

@@ -16,9 +16,9 @@ from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
 from rerank.metrics.metric import Metric
 from rerank.metrics.text import Form, NormalizingMetric, apply_forms
-from rerank.readers.base import Reader
 from rerank.readers.lines import whole_number
 from rerank.readers.lists import GAIN, Lists, one_by_one
+from rerank.readers.reader import Reader
 from rerank.storage.streams import read_once
 
 if TYPE_CHECKING:

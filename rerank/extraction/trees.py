@@ -16,8 +16,8 @@ from rerank.features.sink import ListFeatures
 from rerank.metrics.evaluation import check_errors, refused_list
 from rerank.metrics.metric import metrics
 from rerank.metrics.parseval import Parseval
-from rerank.readers.base import Problem, ScoreColumns, SkipCount, make_reader
 from rerank.readers.lists import Lists
+from rerank.readers.reader import Problem, ScoreColumns, SkipCount, make_reader
 from rerank.readers.trees.treebank import lists_of_trees, open_list, parse_list, parse_pair
 from rerank.recipes.recipe import Recipe
 from rerank.recipes.sections import SplitSettings

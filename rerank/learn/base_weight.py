@@ -21,7 +21,7 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus, standard_scale
-from rerank.learn.base import Learner, Weights, learners
+from rerank.learn.learner import Learner, Weights, learners
 from rerank.learn.mert import ErrorSurface, Line
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import scores

@@ -45,8 +45,8 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 
 from rerank.data.corpus import Corpus
-from rerank.learn.base import Learner, Weights
 from rerank.learn.epoch import UpdateLog, replay_corpus
+from rerank.learn.learner import Learner, Weights
 from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.dual_averaging import RDA
 from rerank.learn.rules.gaussian import AROW

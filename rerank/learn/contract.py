@@ -16,9 +16,9 @@ import numpy as np
 from rerank.base.errors import RecipeError, RerankError, RunError
 from rerank.base.ranges import expectation
 from rerank.data.corpus import Corpus
-from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import AUTO, make_learner
 from rerank.learn.epoch import UpdateLog, Votes
+from rerank.learn.learner import Learner, Weights
 from rerank.learn.predictor import State
 from rerank.learn.train import ListProblem, Training, train
 

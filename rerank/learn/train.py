@@ -13,8 +13,8 @@ import numpy as np
 from rerank.base.errors import RecipeError, RunError
 from rerank.base.interrupts import check, defer_signals, signal_pending
 from rerank.data.corpus import Corpus
-from rerank.learn.base import Learner, State, Weights
 from rerank.learn.epoch import UpdateLog
+from rerank.learn.learner import Learner, State, Weights
 from rerank.learn.pairs import Oracle, PairSource
 from rerank.learn.predictor import copy_state, sums_of
 from rerank.learn.workspace import EpochStats

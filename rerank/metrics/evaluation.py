@@ -15,7 +15,7 @@ from rerank.data.trees import CANDIDATES, Trees, bracket_words, equal_form, norm
 from rerank.data.trees import GOLD as GOLD_TREES
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.parseval_kernel import LENGTH, REFUSED
-from rerank.readers.base import Lists
+from rerank.readers.reader import Lists
 from rerank.readers.trees.treebank import SentenceText
 
 FEW_ERRORS = 10  # errors that say nothing about the other sentences

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from rerank.base.errors import ModelError, RecipeError
 from rerank.base.registry import Registry
 from rerank.features.table import FeatureTable, HashedTable, load_table
-from rerank.learn.base import Weights, learners
+from rerank.learn.learner import Weights, learners
 from rerank.models.provenance import Decision, Provenance, Trust, decodings_of, parts_of, require_trusted
 from rerank.parts import trees as tree_readers
 from rerank.recipes.loading import read_settings

@@ -35,7 +35,7 @@ from rerank import __version__
 from rerank.base.errors import ModelError
 from rerank.base.ranges import NotNegative, Positive, Range
 from rerank.extraction.seen import SeenSample
-from rerank.readers.base import settings_within
+from rerank.readers.reader import settings_within
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 

@@ -20,7 +20,6 @@ from rerank.models.model import HEADER, Model, models
 from rerank.models.provenance import Trust
 from rerank.models.scorer import Contribution, Ranked, Scorer
 from rerank.models.weights import named_weights
-from rerank.readers.base import OnBadList, Problem, ScoreColumns, SkipCount, check_names, make_reader
 from rerank.readers.lists import Candidate, Lists
 from rerank.readers.memory.nbest import (
     CandidateLike,
@@ -33,6 +32,7 @@ from rerank.readers.memory.nbest import (
     iterate,
 )
 from rerank.readers.memory.reading import FrameColumns, FrameLists, check_keys, is_frame
+from rerank.readers.reader import OnBadList, Problem, ScoreColumns, SkipCount, check_names, make_reader
 from rerank.readers.texts.jsonl import is_table, table
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import ListRecipe, TextRecipe

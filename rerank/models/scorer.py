@@ -18,14 +18,14 @@ from rerank.extraction.seen import SAMPLE_SIZE, measure_columns, values_of
 from rerank.features.rows import RowBuilder
 from rerank.features.sink import ListFeatures
 from rerank.features.table import HashedTable
-from rerank.learn.base import Weights
+from rerank.learn.learner import Weights
 from rerank.learn.scoring import add_scores, dense_scores
 from rerank.learn.scoring import scores as scores_of
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, columns_unlike, decodings_of
-from rerank.readers.base import ListWriter, Problem, Reader, ScoreColumns, SkipCount, filter_usable, make_reader
 from rerank.readers.lists import Lists
 from rerank.readers.memory.nbest import Plain
+from rerank.readers.reader import ListWriter, Problem, Reader, ScoreColumns, SkipCount, filter_usable, make_reader
 from rerank.readers.sides import in_step
 from rerank.storage.streams import PathLike, Writable, read_in
 

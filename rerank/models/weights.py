@@ -31,10 +31,10 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.features.table import FeatureTable, HashedTable
 from rerank.features.template import ARROW
-from rerank.learn.base import Weights
+from rerank.learn.learner import Weights
 from rerank.models.model import Model
-from rerank.readers.base import ScoreColumns, excerpt
 from rerank.readers.lines import LineReader
+from rerank.readers.reader import ScoreColumns, excerpt
 from rerank.storage.streams import PathLike, open_stream, stream_name
 
 BASE = "base"

@@ -16,9 +16,9 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Checked
 from rerank.data.corpus import offsets
-from rerank.readers.base import Order, Problem, Reader, Scores, check_names, drops_duplicates, format_of, make_reader
 from rerank.readers.lines import LineReader, scores_of, whole_number
 from rerank.readers.lists import Lists, SparseScores, answers_of, first_with_candidates, strip_texts
+from rerank.readers.reader import Order, Problem, Reader, Scores, check_names, drops_duplicates, format_of, make_reader
 from rerank.readers.sides import SAMPLE_LISTS, ById, Side, in_step
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import Pieces, each

@@ -13,10 +13,10 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from rerank.base.errors import DataError
-from rerank.readers.base import Reader, ScoreColumns, add_advice, only_utf8
 from rerank.readers.detection import ACCOUNT_LISTS
 from rerank.readers.lines import LineReader, ListReader, Place
 from rerank.readers.lists import Lists, one_by_one
+from rerank.readers.reader import Reader, ScoreColumns, add_advice, only_utf8
 from rerank.readers.sides import SAMPLE_LISTS, Side
 from rerank.storage.places import is_url
 from rerank.storage.streams import CHANGED_FILE, TEXT_RATIO, InputStream, encoding, open_file, open_stream, read_once

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Checked
-from rerank.readers.base import Problem, Reader, excerpt
 from rerank.readers.lists import Lists
+from rerank.readers.reader import Problem, Reader, excerpt
 from rerank.storage.streams import InputStream, PathLike, open_stream
 
 Place = tuple[str, int]  # a file and a line

@@ -27,10 +27,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
-from rerank.readers.base import Order, Problem, Scores, check_names
 from rerank.readers.lines import LineReader, ListReader, Part, Place, Record, as_number
 from rerank.readers.lists import Lists
 from rerank.readers.moses_lines import BAR, FIRST_LISTS, TOTAL, File, Layout, MosesLine, fields_of, layout_of, parts_of
+from rerank.readers.reader import Order, Problem, Scores, check_names
 from rerank.readers.texts.text_list import Pieces
 from rerank.storage.streams import InputStream, Writable
 

@@ -12,10 +12,10 @@ import numpy as np
 from rerank.base.encoding import DECIMAL, excerpt
 from rerank.base.errors import DataError
 from rerank.data.corpus import offsets
-from rerank.readers.base import LARGEST_GAP
 from rerank.readers.lines import as_number
 from rerank.readers.lists import Lists, SparseScores, repeats_of
 from rerank.readers.problems import NUL, Problem
+from rerank.readers.reader import LARGEST_GAP
 from rerank.readers.texts.text_list import OF_WORDS, Pieces
 
 FIRST_LISTS, LAYOUT_LINES = 20, 1000  # at first, and lines of these, looked at to decide on columns and the layout

@@ -13,9 +13,9 @@ import numpy as np
 
 from rerank.base.encoding import amount
 from rerank.base.errors import DataError
-from rerank.readers.base import Problem, Reader, line_id, lists_of
 from rerank.readers.lines import whole_number
 from rerank.readers.lists import Lists
+from rerank.readers.reader import Problem, Reader, line_id, lists_of
 from rerank.storage.streams import PathLike, must_wait, single_stdin, stream_name
 
 Item = TypeVar("Item")

@@ -13,8 +13,8 @@ from pydantic import AfterValidator, Field, model_validator
 from rerank.base.errors import RecipeError
 from rerank.base.registry import texts_in
 from rerank.parts import trees
-from rerank.readers.base import make_reader, readers
 from rerank.readers.detection import reader_by_name
+from rerank.readers.reader import make_reader, readers
 from rerank.readers.trees.treebank import treebank_files
 from rerank.recipes.sections import (
     DecodeSettings,

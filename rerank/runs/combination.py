@@ -22,9 +22,9 @@ import numpy as np
 from rerank.data.corpus import Corpus, dense_alone, free_values
 from rerank.extraction.kinds import metric_of
 from rerank.features.table import FeatureTable, dense_columns
-from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, BaseSearch, base_squares
 from rerank.learn.folds import best_trial, latest, pad_weights, trials, with_base_column
+from rerank.learn.learner import Weights
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import corpus_score, scores
 from rerank.metrics.metric import Metric, oracles

@@ -17,8 +17,8 @@ from rerank.extraction.kinds import metric_of
 from rerank.extraction.list_checks import doubts_of_lists
 from rerank.metrics.metric import Metric, TestName, best_of_lists
 from rerank.metrics.significance import Significance, compare, score_interval
-from rerank.readers.base import says_scores
 from rerank.readers.lists import Lists
+from rerank.readers.reader import says_scores
 from rerank.recipes.loading import load_recipe
 from rerank.runs.report.table import TextTable
 from rerank.storage.documents import as_json

@@ -34,9 +34,9 @@ from rerank.models.decoding import Evidence, gain_functions
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import columns_seen, columns_unlike
 from rerank.pool import Engine
-from rerank.readers.base import ScoreColumns
 from rerank.readers.lines import Place
 from rerank.readers.lists import Lists, one_by_one
+from rerank.readers.reader import ScoreColumns
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
 from rerank.storage.outputs import key_of

@@ -24,8 +24,8 @@ from rerank.metrics.parseval import Parseval
 from rerank.metrics.wer import Match
 from rerank.models.decoding import agreement, best_expected, gain_functions, index_by_margin, require_trees
 from rerank.models.provenance import MAJORITY, Decoding, Kind
-from rerank.readers.base import ScoreColumns
 from rerank.readers.lists import answer_numbers
+from rerank.readers.reader import ScoreColumns
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.combination import deviation_of
 from rerank.runs.corpora import Data, RereadList, Visitor, part_of, shared_lists, visit_lists

@@ -10,13 +10,12 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.answers import check_rule
 from rerank.extraction.content import user_templates
 from rerank.features.template import SETS
-from rerank.learn.base import learners
+from rerank.learn.learner import learners
 from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.metrics.metric import metrics
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
 from rerank.pool import open_engine
-from rerank.readers.base import ScoreColumns
 from rerank.readers.inputs import Source
 from rerank.readers.lists import GAIN, first_with_candidates
 from rerank.readers.memory.nbest import NBest, error_context, skip_bad
@@ -31,6 +30,7 @@ from rerank.readers.memory.reading import (
     lists_from,
     memory_blocks,
 )
+from rerank.readers.reader import ScoreColumns
 from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import load_recipe, read_settings, task_named
 from rerank.recipes.recipe import METRICS, ListRecipe, TaskRecipe

@@ -16,10 +16,10 @@ from rerank.extraction.extraction import ExtractedSplit, paths_of
 from rerank.extraction.kinds import content_of, metric_of, resolve_features
 from rerank.features.table import FeatureTable
 from rerank.kernels.sources import TRAINING
-from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accept
 from rerank.learn.folds import FOLDS, sections
+from rerank.learn.learner import Learner, Weights
 from rerank.learn.pairs import pairs
 from rerank.learn.train import bytes_needed, require_source
 from rerank.metrics.metric import scored_rows
@@ -27,8 +27,8 @@ from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.provenance import columns_seen, provenance
 from rerank.models.scorer import Scorer
 from rerank.pool import check_visible, require
-from rerank.readers.base import ScoreColumns, make_reader, says_scores
 from rerank.readers.detection import Account, log_account
+from rerank.readers.reader import ScoreColumns, make_reader, says_scores
 from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner
 from rerank.recipes.sections import HOLDOUT
 from rerank.recipes.settings import Settings, files_in

@@ -32,7 +32,6 @@ from rerank.metrics.significance import Significance
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
-from rerank.readers.base import SkipCount
 from rerank.readers.detection import ACCOUNT_LISTS, Account, log_account
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.memory.nbest import error_context, iterate, row_of
@@ -45,6 +44,7 @@ from rerank.readers.memory.reading import (
     lists_from,
     memory_blocks,
 )
+from rerank.readers.reader import SkipCount
 from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import measuring_recipe
 from rerank.recipes.settings import Section, Seed, Settings, as_settings, validate

@@ -16,10 +16,10 @@ from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import UNSPACED_LETTERS, UNSUITED, Inputs, doubts_of_lists, inputs_of, shared
 from rerank.learn.folds import FOLDS
 from rerank.metrics.gain import LOWER, REWARD
-from rerank.readers.base import lists_of, make_reader, readers, settings_of, with_judgements
 from rerank.readers.detection import Account, format_of, recognise
 from rerank.readers.lists import GAIN, Lists
 from rerank.readers.memory.reading import ListFile, read
+from rerank.readers.reader import lists_of, make_reader, readers, settings_of, with_judgements
 from rerank.readers.texts.roles import ROWS, parse_roles, with_roles
 from rerank.readers.texts.text_files import TextFile, lists_of_texts
 from rerank.recipes.loading import TaskFiles, read_settings, tasks

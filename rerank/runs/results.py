@@ -13,13 +13,13 @@ import numpy as np
 from rerank.extraction.content import SelectedTexts
 from rerank.extraction.extraction import ExtractedSplit
 from rerank.extraction.kinds import metric_of
-from rerank.learn.base import Weights
+from rerank.learn.learner import Weights
 from rerank.learn.scoring import scores as scores_of
 from rerank.metrics.metric import Metric, list_gains, oracles
 from rerank.models.model import Model
 from rerank.models.scorer import Contribution, Scorer, put_first, rank
-from rerank.readers.base import ListWriter, Problem, Reader, SkipCount
 from rerank.readers.lists import Lists
+from rerank.readers.reader import ListWriter, Problem, Reader, SkipCount
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.compared import FILE
 from rerank.runs.corpora import RereadList, Visitor

@@ -13,9 +13,9 @@ import numpy as np
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus
 from rerank.extraction.extraction import ExtractedSplit
-from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, make_learner
 from rerank.learn.epoch import UpdateLog, Votes, replay_corpus
+from rerank.learn.learner import Weights
 from rerank.learn.scoring import best, scores
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.metric import Metric, chosen_rows, list_gains, scored_rows, usual_scores

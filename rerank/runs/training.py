@@ -14,9 +14,9 @@ from rerank.base.registry import build
 from rerank.data.corpus import Corpus, dense_alone
 from rerank.extraction.kinds import metric_of
 from rerank.features.table import FeatureTable
-from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START_WEIGHT, BaseSearch, make_learner, start_weight
 from rerank.learn.folds import Columns, cut_state, pad_state, with_base_column
+from rerank.learn.learner import Weights
 from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import corpus_score, scores

@@ -27,11 +27,11 @@ from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, scores
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import Metric, best_of_lists, oracles
-from rerank.readers.base import ScoreColumns, SkipCount, count_usable, filter_usable
 from rerank.readers.detection import ACCOUNT_LISTS as FIRST_LISTS
 from rerank.readers.detection import Account, account_entry, log_account
 from rerank.readers.lists import Lists, answer_numbers, first_with_candidates
 from rerank.readers.memory.reading import ListFile, lists_from, memory_blocks
+from rerank.readers.reader import ScoreColumns, SkipCount, count_usable, filter_usable
 from rerank.recipes.loading import measuring_recipe
 from rerank.runs.compared import Compared, RowScore, doubts_about
 from rerank.runs.report.table import TextTable, plain_text

@@ -16,10 +16,10 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.interrupts import check
 from rerank.base.progress import track
-from rerank.learn.base import Weights
+from rerank.learn.learner import Weights
 from rerank.learn.mert import MertSettings, mert
 from rerank.metrics.metric import rows_of_scores
-from rerank.readers.base import MINMAX
+from rerank.readers.reader import MINMAX
 from rerank.runs import vote
 from rerank.runs.compared import Compared
 from rerank.runs.report.results import SIGNIFICANT_BELOW

@@ -20,10 +20,10 @@ from programs import PATIENCE
 import rerank as library
 from rerank import __version__
 from rerank.cli.looking import LINE_WIDTH
-from rerank.learn.base import learners
+from rerank.learn.learner import learners
 from rerank.metrics.metric import metrics
 from rerank.parts import LOSSES
-from rerank.readers.base import readers
+from rerank.readers.reader import readers
 from rerank.readers.trees.charniak import CharniakReader
 
 REPOSITORY = Path(__file__).parents[2]
@@ -476,7 +476,7 @@ def test_an_interrupt_of_what_cannot_be_resumed(rerank, monkeypatch, small_data,
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rerank.readers.base.make_reader", interrupt)
+    monkeypatch.setattr("rerank.readers.reader.make_reader", interrupt)
     result = rerank("rank", model, small_data / "test.nbest.gz", "--reader", "charniak")
     failed(result, 130, "interrupted")
     assert "--resume" not in result.err

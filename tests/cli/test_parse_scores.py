@@ -16,7 +16,7 @@ from pairs import read_pairs
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
 from rerank.models.model import Model
-from rerank.readers.base import Lists
+from rerank.readers.reader import Lists
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.runs import experiment
 

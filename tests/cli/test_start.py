@@ -98,7 +98,7 @@ def test_a_model_loads_and_ranks_without_what_others_need(small_run: Path) -> No
     command = [sys.executable, "-c", RANK, small_run / "model"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert {"rerank.learn.base", "rerank.features.parse", "rerank.metrics.parseval"} <= loaded
+    assert {"rerank.learn.learner", "rerank.features.parse", "rerank.metrics.parseval"} <= loaded
     others = {
         "joblib", "nltk", "psutil", "rerank.features.text", "rerank.learn.rules.gaussian",
         "rerank.learn.train", "rerank.learn.voting", "rerank.metrics.ngrams",

@@ -13,8 +13,8 @@ from small_lists import FORMATS, recipe
 
 from rerank.base.errors import RecipeError
 from rerank.extraction.extraction import extract_training
-from rerank.readers.base import Reader, SkipCount, make_reader, readers
 from rerank.readers.lists import Lists
+from rerank.readers.reader import Reader, SkipCount, make_reader, readers
 
 TREES = {
     "charniak": {"name": "charniak"}, "berkeley": {"name": "berkeley"}, "groups": {"name": "berkeley"},

@@ -16,8 +16,8 @@ from outcomes import read_lists
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.models.scorer import Ranked, write_ranked
-from rerank.readers.base import Lists, Problem, SkipCount, make_reader, readers
 from rerank.readers.detection import format_of
+from rerank.readers.reader import Lists, Problem, SkipCount, make_reader, readers
 from rerank.readers.trees.treebank import parse_list
 from rerank.storage.streams import read_in
 

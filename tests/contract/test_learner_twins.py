@@ -19,7 +19,7 @@ from variants import EPOCHS, LEARNERS, every, every_learner, every_variant, exac
 from rerank.base.errors import RecipeError, RunError
 from rerank.contrib.learners.large_margin import NO_LIMIT
 from rerank.data.corpus import Corpus
-from rerank.learn.base import Learner, learners
+from rerank.learn.learner import Learner, learners
 from rerank.learn.pairs import HopeFear, Oracle, PairSource, Sampled
 from rerank.learn.rules.additive import TruncatedGradient
 from rerank.learn.rules.winnow import MAX_LOG_WEIGHT

@@ -13,8 +13,8 @@ from strategies import WIDTH, bits, corpus_of, random_corpus, run, targets
 from variants import EPOCHS, LEARNERS, every_family, every_learner, make
 
 from rerank.base.errors import RecipeError
-from rerank.learn.base import learners
 from rerank.learn.epoch import UpdateLog
+from rerank.learn.learner import learners
 from rerank.learn.scoring import best, scores
 
 

@@ -23,9 +23,9 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import Registry
 from rerank.features.extract import fired
 from rerank.features.template import templates
-from rerank.learn.base import Learner, learners
+from rerank.learn.learner import Learner, learners
 from rerank.metrics.metric import metrics
-from rerank.readers.base import readers
+from rerank.readers.reader import readers
 
 every_registry = pytest.mark.parametrize(
     "registry", [learners, templates, readers, metrics], ids=lambda registry: registry.kind

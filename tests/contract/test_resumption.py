@@ -19,9 +19,9 @@ import small_classes
 from strategies import in_parts, random_corpus, targets
 from variants import FAMILIES, LEARNERS
 
-from rerank.learn.base import Weights, learners
 from rerank.learn.base_weight import BaseSearch
 from rerank.learn.epoch import UpdateLog
+from rerank.learn.learner import Weights, learners
 from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.learn.train import ListProblem, Training, score_on, train
 from rerank.metrics.gain import Gain

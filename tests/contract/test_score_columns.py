@@ -19,10 +19,10 @@ from small_lists import LISTS, Candidate, Format, recipe
 from rerank import tagger
 from rerank.base.errors import DataError
 from rerank.extraction.extraction import extract_split, extract_training
-from rerank.learn.base import Weights
+from rerank.learn.learner import Weights
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
-from rerank.readers.base import Problem, ScoreColumns, SkipCount, make_reader
+from rerank.readers.reader import Problem, ScoreColumns, SkipCount, make_reader
 
 Change = Callable[[list[list[Candidate]]], Any]
 FORMATS = {name: form for name, form in small_lists.FORMATS.items() if form.columns}

@@ -20,8 +20,8 @@ from rerank.base.encoding import plain
 from rerank.contrib.formats.translation import FairseqReader, OpenNmtReader, SockeyeReader
 from rerank.contrib.serve.app import answer
 from rerank.models.weights import escape_name, unescape_name
-from rerank.readers.base import Reader
 from rerank.readers.combined import MergedReader
+from rerank.readers.reader import Reader
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import read_settings
 from rerank.runs import experiment

@@ -20,9 +20,9 @@ from variants import FAMILIES, LEARNERS
 from rerank.base.errors import DataError
 from rerank.contrib.classification.results import Classification
 from rerank.data.corpus import DTYPES, Corpus, concatenate, save_joined, share_of
-from rerank.learn.base import Learner, State, learners
 from rerank.learn.bounds import bounds, list_margins
 from rerank.learn.epoch import UpdateLog, replay_corpus
+from rerank.learn.learner import Learner, State, learners
 from rerank.learn.pairs import Oracle
 from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.dual_averaging import VotedRDA

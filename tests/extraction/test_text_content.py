@@ -23,8 +23,8 @@ from rerank.metrics.gain import Gain
 from rerank.metrics.ngrams import Bleu
 from rerank.metrics.wer import Match, Wer
 from rerank.models.model import Model
-from rerank.readers.base import SkipCount, filter_usable
 from rerank.readers.lists import OF_LIST, ListCandidate, Lists
+from rerank.readers.reader import SkipCount, filter_usable
 from rerank.readers.texts import json_lines, text_list
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import load_recipe, read_settings

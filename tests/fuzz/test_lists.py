@@ -31,8 +31,8 @@ from rerank.extraction.kinds import content_of
 from rerank.features.text.view import make_view
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
-from rerank.readers.base import Problem, Reader, SkipCount, filter_usable, format_of, make_reader, readers
 from rerank.readers.lists import Lists
+from rerank.readers.reader import Problem, Reader, SkipCount, filter_usable, format_of, make_reader, readers
 from rerank.readers.texts.jsonl import TableReader
 from rerank.readers.texts.text_files import FORMS, TextFile, pair_texts
 from rerank.readers.trees.treebank import parse_list, read_sentences

@@ -21,12 +21,12 @@ from rerank.base.errors import RunError
 from rerank.base.registry import build
 from rerank.cli.application import app
 from rerank.data.corpus import Corpus
-from rerank.learn.base import learners
+from rerank.learn.learner import learners
 from rerank.learn.train import ListProblem, train
 from rerank.metrics.metric import oracles
 from rerank.models.model import Model, check_state
 from rerank.models.scorer import Scorer
-from rerank.readers.base import SkipCount, readers
+from rerank.readers.reader import SkipCount, readers
 from rerank.recipes.loading import load_recipe
 from rerank.runs import experiment
 from rerank.runs.compared import compare_runs

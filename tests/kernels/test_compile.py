@@ -192,7 +192,7 @@ def test_a_rule_that_is_run_by_its_file_has_kernels_of_its_own() -> None:
     """What is kept names the module, which other programs have under another name."""
     file = str(sources.PACKAGE / "learn/rules/gaussian.py")
     own, others = (sources.kernel_state({module: file}) for module in ("rerank.learn.rules.gaussian", "gaussian"))
-    assert own == sources.kernel_state({"rerank.learn.base": str(sources.PACKAGE / "learn/base.py")}) != others
+    assert own == sources.kernel_state({"rerank.learn.learner": str(sources.PACKAGE / "learn/learner.py")}) != others
 
 
 def test_what_names_no_module_counts_as_nothing() -> None:

@@ -15,7 +15,7 @@ from variants import FIRST, every, every_learner, make
 from rerank.contrib.structures.chain import chains_of
 from rerank.contrib.structures.training import ChainProblem, train_chains
 from rerank.data.corpus import Corpus
-from rerank.learn.base import Learner, Weights
+from rerank.learn.learner import Learner, Weights
 from rerank.learn.predictor import CELL, PredictorSums, last_active, sum_weights
 from rerank.learn.train import ListProblem, epoch_order, part_order, train
 from rerank.storage.outputs import Work

@@ -17,8 +17,8 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
 from rerank.learn import base_weight
-from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.base_weight import AUTO, START_WEIGHT, BaseSearch, best_weight, make_learner, start_weight
+from rerank.learn.learner import Learner, Weights, learners
 from rerank.learn.mert import Line
 from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.learn.scoring import corpus_score

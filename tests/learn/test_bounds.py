@@ -12,9 +12,9 @@ from strategies import WIDTH, corpora, corpus_of, random_corpus, run
 from variants import twin_of
 
 from rerank.data.corpus import Corpus
-from rerank.learn.base import Learner, Weights
 from rerank.learn.bounds import Bounds, best_scale, bounds, differences, list_margins, perceptron_bound, theorem_of
 from rerank.learn.epoch import UpdateLog
+from rerank.learn.learner import Learner, Weights
 from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.dual_averaging import RDA, VotedRDA
 from rerank.learn.rules.gaussian import AROW

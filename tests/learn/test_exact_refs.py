@@ -15,7 +15,7 @@ from small import SHARED, needs
 from rerank.base.registry import build
 from rerank.contrib.classification.sets import read_folds, read_svmlight
 from rerank.data.labelled import Labelled
-from rerank.learn.base import Learner, learners
+from rerank.learn.learner import Learner, learners
 from rerank.metrics.metric import oracles
 
 BINARY = SHARED / "binary"

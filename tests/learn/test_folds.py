@@ -16,7 +16,6 @@ from strategies import corpora, corpus_of, in_parts, random_corpus, targets
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus, free_values
 from rerank.learn import folds
-from rerank.learn.base import Weights
 from rerank.learn.folds import (
     SINGLE_LIST_PENALTY,
     Member,
@@ -31,6 +30,7 @@ from rerank.learn.folds import (
     weigh_members,
     with_base_column,
 )
+from rerank.learn.learner import Weights
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import choices, rows_of_weights, scores
 from rerank.learn.train import ListProblem, score_on, train

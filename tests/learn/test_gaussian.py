@@ -16,7 +16,7 @@ from twins.gaussian import cw_alpha, excess, of_alpha
 
 from rerank.base.errors import RecipeError
 from rerank.kernels.compile import kernel
-from rerank.learn.base import Learner, learners
+from rerank.learn.learner import Learner, learners
 from rerank.learn.predictor import MAX_MATRIX_COLUMNS
 from rerank.learn.rules.confidence import CW, SoftCW, exact_stdev, exact_var
 from rerank.learn.rules.dual_averaging import FTRL, AdaptiveRDA

@@ -19,8 +19,8 @@ from strategies import WIDTH, Row, bits, corpora, corpus_of, in_parts, orders, r
 from variants import twin_of
 
 from rerank.data.corpus import Corpus
-from rerank.learn.base import Learner, Weights
 from rerank.learn.epoch import UpdateLog
+from rerank.learn.learner import Learner, Weights
 from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.dual_averaging import RDA, VotedRDA
 from rerank.learn.scoring import best, scores

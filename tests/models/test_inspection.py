@@ -22,7 +22,7 @@ from rerank.extraction.content import Pair
 from rerank.extraction.seen import AGREEMENT, MEAN, SPREAD, SeenLists, SeenSample, measure_columns, values_of
 from rerank.features.table import FeatureTable, HashedTable
 from rerank.features.template import TEXTS
-from rerank.learn.base import Weights
+from rerank.learn.learner import Weights
 from rerank.models.model import Model
 from rerank.models.provenance import ALPHA, COMPARED, ColumnSeen, columns_seen, columns_unlike
 from rerank.models.scorer import Scorer

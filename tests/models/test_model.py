@@ -24,9 +24,9 @@ import rerank as library
 from rerank.base.errors import ModelError, RerankError, RunError
 from rerank.base.registry import Registry
 from rerank.features.table import HashedTable
-from rerank.learn.base import Weights
 from rerank.learn.base_weight import make_learner
 from rerank.learn.epoch import Votes
+from rerank.learn.learner import Weights
 from rerank.models.decoding import gain_functions
 from rerank.models.model import HEADER, TREES, Model, check_state, header_digest
 from rerank.models.provenance import parts_of, require_trusted

@@ -16,8 +16,8 @@ import small_texts
 import rerank
 from rerank.models.model import Model
 from rerank.models.scorer import Scorer
-from rerank.readers.base import SkipCount
 from rerank.readers.memory.nbest import InputError
+from rerank.readers.reader import SkipCount
 from rerank.runs import experiment
 from rerank.storage.streams import open_stream
 

@@ -22,8 +22,8 @@ from rerank.contrib.formats.parsers import BerkeleyReader
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import Pair
 from rerank.features.table import FeatureTable
-from rerank.learn.base import Weights
 from rerank.learn.epoch import Votes
+from rerank.learn.learner import Weights
 from rerank.learn.scoring import scores
 from rerank.learn.voting import vote
 from rerank.metrics.fusion import probabilities
@@ -32,8 +32,8 @@ from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer, rank, write_ranked
-from rerank.readers.base import Lists, Problem, SkipCount
 from rerank.readers.memory.nbest import as_list
+from rerank.readers.reader import Lists, Problem, SkipCount
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import load_recipe, read_settings

@@ -33,7 +33,7 @@ from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.data.symbols import SymbolTable
 from rerank.features.extract import Extractor
 from rerank.features.template import SETS, make_template, templates
-from rerank.learn.base import learners
+from rerank.learn.learner import learners
 from rerank.metrics.metric import metrics
 from rerank.parts import LOSSES
 from rerank.readers import base

@@ -24,7 +24,7 @@ from commands import Command
 from pages import FENCE, PAGES, fences, files, text_of
 from small import lists_of
 
-from rerank.readers.base import make_reader
+from rerank.readers.reader import make_reader
 
 DATA = Path(__file__).parents[2] / "data"
 SPLITS = ("train", "dev", "test")

@@ -77,9 +77,9 @@ def graph() -> dict[str, set[str]]:
 REGISTERED = {
     place: {module_of(part) for part in own_parts()[kind].values() if not module_of(part).startswith("rerank.contrib")}
     for kind, place in (
-        ("learner", "rerank.learn.base"),
+        ("learner", "rerank.learn.learner"),
         ("metric", "rerank.metrics.metric"),
-        ("reader", "rerank.readers.base"),
+        ("reader", "rerank.readers.reader"),
         ("template", "rerank.features.template"),
     )
 }

@@ -13,10 +13,10 @@ from outcomes import good, problem_of, read_lists, written
 
 import rerank
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import ScoreColumns, SkipCount, make_reader, readers
 from rerank.readers.combined import JoinedReader
 from rerank.readers.detection import format_of
 from rerank.readers.memory.nbest import InputError, as_list
+from rerank.readers.reader import ScoreColumns, SkipCount, make_reader, readers
 
 LISTS = b"0 ||| a b ||| LM= -1 ||| -3\n0 ||| a c ||| LM= -2 ||| -4\n2 ||| z ||| LM= 0 ||| -1\n"
 SCORES = b"# nmt back\n-1.5 2\n-2.5\t3\n 4 5e-1 \n"

@@ -12,8 +12,8 @@ import pytest
 
 import rerank
 from rerank.base.errors import DataError
-from rerank.readers.base import make_reader
 from rerank.readers.lists import Lists
+from rerank.readers.reader import make_reader
 from rerank.readers.texts.forms import FORMS
 
 # Samples of what programs write, a line each (``of``: where that is shown), and what is read of them: the ids of lists,

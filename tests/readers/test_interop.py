@@ -5,7 +5,7 @@ from outcomes import read_lists
 from small import SHARED, needs
 
 from rerank.base.errors import DataError
-from rerank.readers.base import SkipCount, make_reader
+from rerank.readers.reader import SkipCount, make_reader
 
 INTEROP = SHARED / "interop"
 pytestmark = needs("interop")

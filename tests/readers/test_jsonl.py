@@ -16,9 +16,9 @@ from outcomes import problem_of, read_lists
 
 import rerank
 from rerank.base.errors import DataError
-from rerank.readers.base import Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
+from rerank.readers.reader import Problem, SkipCount
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.trees.charniak import CharniakReader
 

@@ -16,11 +16,11 @@ from pairs import read_pairs, read_text_pairs
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.kinds import content_of
-from rerank.readers.base import SkipCount, filter_usable, make_reader
 from rerank.readers.combined import MergedReader
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
 from rerank.readers.problems import Problem
+from rerank.readers.reader import SkipCount, filter_usable, make_reader
 from rerank.readers.texts.jsonl import JsonlReader
 
 ONE = b"""\

@@ -13,10 +13,10 @@ from outcomes import good, outline, problem_of, read_lists
 from rerank.base.errors import DataError
 from rerank.readers import lines
 from rerank.readers import moses as moses_reader
-from rerank.readers.base import SkipCount
 from rerank.readers.lists import Lists, SparseScores
 from rerank.readers.moses import Moses
 from rerank.readers.moses_lines import unmark
+from rerank.readers.reader import SkipCount
 
 
 def read(tmp_path: Path, data: bytes, reader: Moses | None = None) -> list[Lists]:

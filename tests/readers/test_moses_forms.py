@@ -8,10 +8,10 @@ import pytest
 from outcomes import read_lists, written
 
 from rerank.features.text.view import make_view
-from rerank.readers.base import ScoreColumns, SkipCount, make_reader
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
 from rerank.readers.problems import Problem
+from rerank.readers.reader import ScoreColumns, SkipCount, make_reader
 
 
 class Form(NamedTuple):

@@ -14,10 +14,10 @@ from reference_trees import trees, words_of
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import parse_brackets, same_yield, yield_words
-from rerank.readers.base import Reader, SkipCount, make_reader
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
 from rerank.readers.problems import Problem
+from rerank.readers.reader import Reader, SkipCount, make_reader
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.treebank import parse_list

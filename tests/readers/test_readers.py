@@ -18,8 +18,8 @@ import rerank.readers
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, new_table
 from rerank.features.text import view
-from rerank.readers.base import Lists, ScoreColumns, SkipCount, excerpt, make_reader, readers
 from rerank.readers.problems import Problem
+from rerank.readers.reader import Lists, ScoreColumns, SkipCount, excerpt, make_reader, readers
 from rerank.readers.trees.charniak import CharniakReader
 
 TEXTS = [b"(S (NN a) (-NONE- *) (VB b\xe9))", b"( (S (NP (NN a)) (VB c) ) )"]
@@ -137,8 +137,8 @@ def test_parts_by_import_path() -> None:
     assert readers.get("rerank.readers.trees.charniak:CharniakReader") is CharniakReader
     with pytest.raises(RecipeError, match=r"cannot import reader 'rerank.nowhere:X': ModuleNotFoundError: No mod"):
         readers.get("rerank.nowhere:X")
-    with pytest.raises(RecipeError, match=r"cannot import reader 'rerank.readers.base:Nothing'"):
-        readers.get("rerank.readers.base:Nothing")
+    with pytest.raises(RecipeError, match=r"cannot import reader 'rerank.readers.reader:Nothing'"):
+        readers.get("rerank.readers.reader:Nothing")
 
 
 LISTS = b"a\t-1.5\t-3\tit rains\na\t-2\t-4\tit rain\na\t-2.5\t-5\tit rains\nb\nc\t-1\t-1\tyes\n"

@@ -10,8 +10,8 @@ from pairs import read_text_pairs
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.formats.translation import FairseqReader
-from rerank.readers.base import SkipCount
 from rerank.readers.moses import Moses
+from rerank.readers.reader import SkipCount
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_files import TextFile, pair_texts
 

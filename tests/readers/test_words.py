@@ -22,7 +22,7 @@ from rerank.data.trees import (
 )
 from rerank.metrics.evaluation import evaluate, refused_list
 from rerank.metrics.parseval import Parseval
-from rerank.readers.base import SkipCount
+from rerank.readers.reader import SkipCount
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.runs import experiment
 

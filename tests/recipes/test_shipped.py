@@ -11,8 +11,8 @@ import pytest
 from pairs import read_pairs
 
 from rerank.base.errors import DataError
+from rerank.contrib.classification.kind import check_parts
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.contrib.classification.steps import check_parts
 from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.data.symbols import SymbolTable
 from rerank.readers.trees.charniak import CharniakReader

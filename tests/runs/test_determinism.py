@@ -24,11 +24,11 @@ from rerank.extraction.content import Content
 from rerank.extraction.texts import TextContent
 from rerank.extraction.trees import TreeContent
 from rerank.features.sink import ListFeatures
-from rerank.learn.base import learners
+from rerank.learn.learner import learners
 from rerank.learn.train import ListProblem, train
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
-from rerank.readers.base import Lists, SkipCount
+from rerank.readers.reader import Lists, SkipCount
 from rerank.recipes.recipe import AUTO, ListRecipe
 from rerank.runs import experiment
 from rerank.runs.experiment import Stages, stage_lines

@@ -11,13 +11,13 @@ import small_texts
 
 from rerank.extraction.kinds import metric_of
 from rerank.features.table import FeatureTable
-from rerank.learn.base import Weights
+from rerank.learn.learner import Weights
 from rerank.learn.scoring import best, scores
 from rerank.metrics.metric import chosen_rows
 from rerank.models.model import Model
 from rerank.models.scorer import Scorer
-from rerank.readers.base import SkipCount
 from rerank.readers.moses import Moses
+from rerank.readers.reader import SkipCount
 from rerank.runs import experiment
 from rerank.runs.corpora import Data
 

@@ -22,8 +22,8 @@ from rerank.contrib.classification.results import Fit, Result
 from rerank.contrib.classification.sets import Draw, draw_folds
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
-from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.folds import sections as sections_of
+from rerank.learn.learner import Learner, Weights, learners
 from rerank.learn.predictor import predictor_view
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.scoring import choices

@@ -25,8 +25,8 @@ from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleDa
 from rerank.data.labelled import Labelled
 from rerank.data.svmlight import parse_examples
 from rerank.data.symbols import mix
-from rerank.readers.base import excerpt
 from rerank.readers.lines import LineReader
+from rerank.readers.reader import excerpt
 from rerank.recipes.loading import TaskFiles
 from rerank.storage.streams import PathLike, open_stream
 

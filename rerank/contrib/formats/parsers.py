@@ -7,8 +7,8 @@ from functools import partial
 from itertools import accumulate
 from typing import cast
 
-from rerank.readers.base import Lists, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, numbers
+from rerank.readers.reader import Lists, Order, Problem, Scores, excerpt
 from rerank.readers.trees.charniak import (
     GROUPS,
     CharniakReader,

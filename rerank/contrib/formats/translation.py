@@ -10,10 +10,10 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
-from rerank.readers.base import LARGEST_GAP, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, numbers, score_of, scores_of, word_scores
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
+from rerank.readers.reader import LARGEST_GAP, Order, Problem, Scores, excerpt
 from rerank.readers.texts.json_lines import JsonReader, as_bytes, json_line, number_of, show
 from rerank.readers.texts.text_list import NUMBERS, OF_WORDS, SCORE, Draft, Entry, TextReader
 from rerank.storage.streams import Writable

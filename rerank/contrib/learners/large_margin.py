@@ -13,8 +13,8 @@ import numpy as np
 
 from rerank.base.ranges import Positive
 from rerank.kernels.compile import by_type, kernel
-from rerank.learn.base import Learner
 from rerank.learn.epoch import LogBuffers, record
+from rerank.learn.learner import Learner
 from rerank.learn.losses import judge
 from rerank.learn.predictor import beta, close, look_up, score, subtract, survive
 from rerank.learn.rules.winnow import Multiplicative, mass_of, multiply

@@ -8,8 +8,8 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.cli.evaluating import shown_names
 from rerank.metrics.metric import measures_orders
-from rerank.readers.base import MINMAX
 from rerank.readers.memory.reading import read
+from rerank.readers.reader import MINMAX
 from rerank.runs.report.table import TextTable
 from rerank.runs.vote import SourceTable
 from rerank.runs.weigh import BASE, COMBSUM, MAXENT, ORACLE, WEIGHED, rows_by, table_of_weights

@@ -18,7 +18,7 @@ from rerank.base.errors import RecipeError, RunError
 from rerank.base.ranges import Count, Range
 from rerank.data.corpus import Corpus
 from rerank.kernels.compile import kernel
-from rerank.learn.base import Learner, Weights
+from rerank.learn.learner import Learner, Weights
 from rerank.learn.predictor import predictor_view
 from rerank.learn.scoring import choices
 from rerank.learn.train import Training, history_line

@@ -21,10 +21,10 @@ import numpy as np
 from rerank.base.encoding import DECIMAL
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.svmlight import Rows, parse_rows
-from rerank.readers.base import Order, Problem, Scores, excerpt, line_id
 from rerank.readers.lines import LineReader, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
+from rerank.readers.reader import Order, Problem, Scores, excerpt, line_id
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
 from rerank.storage.streams import PathLike, Writable, open_stream, stream_name
 

@@ -25,10 +25,10 @@ import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import MINMAX, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, UNJUDGED
+from rerank.readers.reader import MINMAX, Order, Problem, Scores, excerpt
 from rerank.readers.texts.json_lines import number_of, parse_object
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
 from rerank.storage.documents import as_json

@@ -24,8 +24,8 @@ from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.data.symbols import combine, mix
 from rerank.kernels.compile import kernel
-from rerank.learn.base import Learner, State, Weights, learners
 from rerank.learn.contract import accept, as_value_errors, check_parameters, plain, seed_of
+from rerank.learn.learner import Learner, State, Weights, learners
 from rerank.learn.train import ListProblem, train
 
 MAX_PASS_VISITS = 10**8

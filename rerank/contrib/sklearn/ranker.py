@@ -15,10 +15,10 @@ from rerank.base.ranges import Count, Range
 from rerank.base.registry import build
 from rerank.contrib.sklearn.matrix import MATRIX, lists_of, numbers, offsets_of, require_differences
 from rerank.data.corpus import Corpus, remarks_on_all
-from rerank.learn.base import Weights
 from rerank.learn.base_weight import BaseSearch, start_weight
 from rerank.learn.contract import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.folds import mixture, with_base_column
+from rerank.learn.learner import Weights
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import rows_of_weights
 from rerank.learn.train import ListProblem, score_on, train

@@ -24,9 +24,9 @@ from rerank.contrib.structures.readers import SequenceReader, TaggedSentence, jo
 from rerank.contrib.structures.recipe import TaggingRecipe, TokenFeatureSettings, check_labels
 from rerank.contrib.structures.tagger import Tagger, Tagging
 from rerank.contrib.structures.training import train_chains
-from rerank.learn.base import Weights
 from rerank.learn.base_weight import make_learner
 from rerank.learn.folds import sections
+from rerank.learn.learner import Weights
 from rerank.learn.train import Training
 from rerank.metrics.metric import metrics
 from rerank.models.provenance import provenance

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field
 from rerank.base.errors import DataError
 from rerank.base.ranges import Count, Range
 from rerank.contrib.structures.readers import TaggedSentence, sequence_readers
-from rerank.readers.base import readers, settings_of
 from rerank.readers.detection import recognise
+from rerank.readers.reader import readers, settings_of
 from rerank.recipes.loading import Task, TaskFiles
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.sections import RunSettings, SignificanceSettings, SplitName, different_names
@@ -32,7 +32,7 @@ from rerank.storage.streams import check_encoding
 
 HERE = "rerank.contrib.structures"
 TAGGING = Task(
-    f"{HERE}.recipe:TaggingRecipe", f"{HERE}.steps:TaggingSteps", "sequences", f"{HERE}.steps:sizes_table",
+    f"{HERE}.recipe:TaggingRecipe", f"{HERE}.kind:TaggingKind", "sequences", f"{HERE}.kind:sizes_table",
     new=f"{HERE}.recipe:new_recipe", tries=("rerank tag MODEL FILE",),
 )  # fmt: skip
 

@@ -38,10 +38,10 @@ from rerank.contrib.structures.chain import (
     score_tokens,
 )
 from rerank.kernels.compile import ByType, kernel, kernel_of
-from rerank.learn.base import Learner, State, Weights
 from rerank.learn.contract import accept
 from rerank.learn.epoch import NO_LOG, LogBuffers, UpdateLog
 from rerank.learn.folds import FOLDS, sections
+from rerank.learn.learner import Learner, State, Weights
 from rerank.learn.losses import Cost
 from rerank.learn.pairs import ORACLES
 from rerank.learn.predictor import Predictor, predictor_view

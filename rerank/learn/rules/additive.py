@@ -20,8 +20,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from rerank.base.ranges import Count, NotNegative, Positive
-from rerank.learn.base import Learner, State, Update
 from rerank.learn.epoch import pair_epoch
+from rerank.learn.learner import Learner, State, Update
 from rerank.learn.losses import value_and_slope
 from rerank.learn.predictor import shrink, slope_of, subtract
 from rerank.learn.workspace import NO_UPDATE, UPDATE, PairUpdate, Scratch, margin, squared_norm

@@ -42,7 +42,7 @@ import numpy as np
 
 from rerank.base.ranges import NotNegative, Positive
 from rerank.kernels.compile import body, by_type, kernel
-from rerank.learn.base import Learner, State, Update
+from rerank.learn.learner import Learner, State, Update
 from rerank.learn.losses import PairLoss
 from rerank.learn.predictor import assign, shrink, slope_of
 from rerank.learn.scoring import ONE, single

@@ -16,8 +16,8 @@ import numpy as np
 
 from rerank.base.ranges import Count, Positive
 from rerank.kernels.compile import by_type, kernel
-from rerank.learn.base import Learner, State
 from rerank.learn.epoch import pair_epoch, repeat_pairs
+from rerank.learn.learner import Learner, State
 from rerank.learn.predictor import add, assign, new_state
 from rerank.learn.workspace import (
     NO_UPDATE,

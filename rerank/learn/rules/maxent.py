@@ -22,7 +22,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.ranges import Count, NotNegative
 from rerank.data.corpus import ColumnSpread, Corpus
 from rerank.kernels.compile import kernel, kernel_of
-from rerank.learn.base import Learner, State, Weights
+from rerank.learn.learner import Learner, State, Weights
 from rerank.learn.losses import value_of_list
 from rerank.learn.predictor import predictor_view, score_list
 from rerank.learn.scoring import scores, single

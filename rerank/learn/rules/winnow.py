@@ -20,7 +20,7 @@ import numpy as np
 
 from rerank.base.ranges import Positive, Range
 from rerank.kernels.compile import by_type, kernel
-from rerank.learn.base import Learner, State, Update
+from rerank.learn.learner import Learner, State, Update
 from rerank.learn.predictor import assign, average_anew
 from rerank.learn.workspace import Scratch
 

@@ -21,10 +21,10 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import FLOAT32_MAX
-from rerank.readers.base import OnBadList, ScoreColumns, SkipCount, count_usable, filter_usable
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import GAIN, Candidate, Candidates, Lists, one_by_one, plain_texts, repeats_of, strip_texts
 from rerank.readers.problems import Problem
+from rerank.readers.reader import OnBadList, ScoreColumns, SkipCount, count_usable, filter_usable
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.json_lines import JsonReader, text_of

@@ -16,8 +16,7 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.answers import check_rule
-from rerank.readers import base, detection
-from rerank.readers.base import OnBadList, Reader, ScoreColumns, check_choice, check_names, readers
+from rerank.readers import detection
 from rerank.readers.detection import ACCOUNT_LISTS, Account, with_candidates
 from rerank.readers.lists import GAIN, Lists
 from rerank.readers.memory.nbest import (
@@ -31,6 +30,18 @@ from rerank.readers.memory.nbest import (
     nbests,
     row_of,
     with_gains,
+)
+from rerank.readers.reader import (
+    OnBadList,
+    Reader,
+    ScoreColumns,
+    check_choice,
+    check_names,
+    format_of,
+    make_reader,
+    readers,
+    settings_of,
+    with_judgements,
 )
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.forms import as_number
@@ -283,7 +294,7 @@ class ListFile:
     @property
     def trees(self) -> bool:
         """Whether the lists are lists of trees."""
-        return isinstance(base.format_of(self.reader), ParseReader)
+        return isinstance(format_of(self.reader), ParseReader)
 
     @property
     def files(self) -> list[str]:
@@ -367,8 +378,8 @@ def read(
     if format is None:
         format = detection.reader_by_name(path) or detection.format_of(path, readers)
     many = [references] if isinstance(references, str | os.PathLike) else references or ()
-    settings, right_files = base.with_judgements(_reader(format, answer, roles)[0], [*map(os.fspath, many)])
-    reader = base.make_reader(settings, "format")
+    settings, right_files = with_judgements(_reader(format, answer, roles)[0], [*map(os.fspath, many)])
+    reader = make_reader(settings, "format")
     try:
         encoding = None if encoding is None else check_encoding(encoding)
     except ValueError as error:
@@ -416,10 +427,10 @@ def _reader(
     format: str | Mapping[str, Any] | None, answer: str | None, roles: str | Mapping[str, str] | None
 ) -> tuple[dict[str, Any], Reader]:
     """The settings of a reader, by default those of all JSON, which looks for right answers itself; and the reader."""
-    settings = with_roles(base.settings_of("jsonl" if format is None else format, "format"), roles)
+    settings = with_roles(settings_of("jsonl" if format is None else format, "format"), roles)
     if answer is not None:
         settings = with_option(settings, "answer", answer)
-    return settings, base.make_reader(settings, "format")
+    return settings, make_reader(settings, "format")
 
 
 def lists_from(source: Any, columns: Mapping[str, Any]) -> Iterable[NBest]:

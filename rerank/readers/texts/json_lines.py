@@ -16,10 +16,10 @@ import msgspec
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.data.corpus import FLOAT32_MAX
-from rerank.readers.base import excerpt, line_id
 from rerank.readers.lines import LineReader, Record
 from rerank.readers.lists import Lists, plain_texts
 from rerank.readers.problems import NUL, Problem
+from rerank.readers.reader import excerpt, line_id
 from rerank.readers.texts.text_list import Pieces, TextReader
 from rerank.storage.documents import as_json
 from rerank.storage.streams import Writable

@@ -27,11 +27,11 @@ from typing import Any, ClassVar
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.answers import check_rule, plain
-from rerank.readers.base import Order, Scores, check_names
 from rerank.readers.detection import TABLES
 from rerank.readers.lines import MAX_LINE, LineReader
 from rerank.readers.lists import Lists, plain_texts
 from rerank.readers.problems import Problem
+from rerank.readers.reader import Order, Scores, check_names
 from rerank.readers.texts.forms import NUMERAL, as_number
 from rerank.readers.texts.json_lines import (
     FINISH,

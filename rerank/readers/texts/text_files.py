@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
-from rerank.readers.base import Problem, Reader, SkipCount, check_choice, count_usable, excerpt, lists_of
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, say_once
+from rerank.readers.reader import Problem, Reader, SkipCount, check_choice, count_usable, excerpt, lists_of
 from rerank.readers.sides import Side, in_step
 from rerank.readers.texts.forms import is_of
 from rerank.readers.texts.json_lines import list_id, parse_object, text_of, texts_of

@@ -13,9 +13,9 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.data.corpus import offsets
-from rerank.readers.base import Problem
 from rerank.readers.lines import LineReader, ListReader, Record
 from rerank.readers.lists import BLOCK_LISTS, OF_LIST, Lists, SparseScores, repeats_of, strip_texts
+from rerank.readers.reader import Problem
 
 PARTS = "segmentation", "alignment", "answer"
 SCORE, BASE_SCORE = "score", "base_score"

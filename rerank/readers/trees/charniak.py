@@ -30,10 +30,10 @@ import numpy as np
 from rerank.base.encoding import amount, decoded, encoded
 from rerank.base.ranges import Range
 from rerank.data.trees import is_failed
-from rerank.readers.base import Lists, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, ListReader, Record, numbers
 from rerank.readers.lists import Candidate
 from rerank.readers.problems import NUL
+from rerank.readers.reader import Lists, Order, Problem, Scores, excerpt
 from rerank.storage.streams import Writable
 
 NextList = Callable[[LineReader], Record]  # of Parts

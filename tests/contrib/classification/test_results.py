@@ -17,10 +17,10 @@ import rerank.contrib.classification.results as classification
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.contrib.classification.fitting import combine, divide, require_rule
+from rerank.contrib.classification.kind import tables_of
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.classification.results import Fit, Result, as_data
-from rerank.contrib.classification.steps import tables_of
-from rerank.learn.base import learners
+from rerank.learn.learner import learners
 from rerank.learn.train import ListProblem, Training, epoch_order, train
 from rerank.metrics.metric import chosen_rows, corpus_oracle, list_statistics, oracles
 from rerank.recipes.loading import load_recipe

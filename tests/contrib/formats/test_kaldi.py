@@ -8,8 +8,8 @@ import pytest
 from outcomes import read_lists
 
 from rerank.base.errors import DataError
-from rerank.readers.base import make_reader
 from rerank.readers.lists import Lists
+from rerank.readers.reader import make_reader
 
 WORDS = b"utt-0001-1 it rained .\nutt-0001-2 it rains .\nutt-0002-1 \nutt-0002-2\tyes\n"
 LM = b"utt-0001-1 35.25\nutt-0001-2 36.5\nutt-0002-1 4.75\nutt-0002-2 5\n"

@@ -11,7 +11,7 @@ from outcomes import good, outline, problem_of, read_lists
 
 from rerank.base.errors import DataError
 from rerank.contrib.formats.parsers import BerkeleyReader, StanfordReader
-from rerank.readers.base import Lists
+from rerank.readers.reader import Lists
 from rerank.readers.trees import charniak
 
 GROUPS = b"""-81.52\t( (S (NP (PRP It)) (VP (VBD rained))) )

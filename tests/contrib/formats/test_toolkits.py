@@ -14,8 +14,8 @@ from outcomes import problem_of, read_lists
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.formats.translation import FairseqReader, SockeyeReader
-from rerank.readers.base import SkipCount, make_reader
 from rerank.readers.lists import Lists
+from rerank.readers.reader import SkipCount, make_reader
 
 SEVEN = """\
 S-7	es regnet .

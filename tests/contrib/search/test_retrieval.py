@@ -17,8 +17,8 @@ from rerank.contrib.classification.recipe import ExampleData, SourceSettings
 from rerank.contrib.classification.sets import load_set
 from rerank.contrib.search.letor import LetorReader
 from rerank.contrib.search.trec import TrecReader, read_qrels, read_run
-from rerank.readers.base import lists_of, readers
 from rerank.readers.detection import format_of
+from rerank.readers.reader import lists_of, readers
 from rerank.recipes.recipe import TextRecipe
 from rerank.runs import experiment
 

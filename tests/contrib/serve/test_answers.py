@@ -26,8 +26,8 @@ from rerank.contrib.serve.app import _training_facts, make_app
 from rerank.data.symbols import quick_hash
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
-from rerank.readers.base import Problem
 from rerank.readers.lists import Lists, SparseScores
+from rerank.readers.reader import Problem
 from rerank.runs import experiment
 
 THREADS, RANKINGS = 8, 1_250  # of all contents together

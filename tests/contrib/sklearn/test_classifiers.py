@@ -24,7 +24,7 @@ from rerank.contrib.sklearn import (
     WinnowClassifier,
 )
 from rerank.contrib.sklearn.classifiers import SHARED_FIELDS, OnlineClassifier
-from rerank.learn.base import Learner
+from rerank.learn.learner import Learner
 from rerank.learn.train import ListProblem, train
 
 VARIANTS = {cls.__name__: cls for cls in FAMILIES} | {

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rerank.contrib.sklearn import ListRanker
 from rerank.data.corpus import Corpus
-from rerank.learn.base import learners
+from rerank.learn.learner import learners
 from rerank.learn.losses import Loss
 from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.gaussian import AROW

@@ -29,7 +29,7 @@ from rerank.contrib.structures.training import (
     train_chains,
 )
 from rerank.data.corpus import Corpus, freeze
-from rerank.learn.base import Learner, Weights, learners
+from rerank.learn.learner import Learner, Weights, learners
 from rerank.learn.losses import Cost
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.train import epoch_order

@@ -17,9 +17,9 @@ from service import serving
 import rerank
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.structures.fitting import jackknife, tagger
+from rerank.contrib.structures.kind import usual_labels
 from rerank.contrib.structures.readers import TaggedSentence
 from rerank.contrib.structures.recipe import doubt_of_labels
-from rerank.contrib.structures.steps import usual_labels
 from rerank.contrib.structures.tagger import Tagger
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import read_settings
@@ -107,7 +107,7 @@ def test_it_goes_on_where_it_stopped(ran: Ran, tmp_path: Path, monkeypatch: pyte
     plain = {key: value for key, value in settings.items() if key != "rerank"}
     with monkeypatch.context() as patch:
         patch.setattr(
-            "rerank.contrib.structures.steps.label_table", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt)
+            "rerank.contrib.structures.kind.label_table", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         with pytest.raises(KeyboardInterrupt):
             experiment.run(read_settings(plain), tmp_path / "run")

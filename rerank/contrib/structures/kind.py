@@ -113,7 +113,7 @@ class TaggingRun:
         }  # fmt: skip
 
 
-class TaggingSteps(Kind[TaggingRecipe]):
+class TaggingKind(Kind[TaggingRecipe]):
     """The steps for labelled sentences; sentences: by split."""
 
     results = ("model", LISTS)

@@ -19,8 +19,8 @@ from rerank.contrib.classification import results as outcomes
 from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleReported, Spec
 from rerank.contrib.classification.sets import Sets
 from rerank.kernels.sources import COMPILATION
-from rerank.learn.base import learners
 from rerank.learn.contract import accept
+from rerank.learn.learner import learners
 from rerank.recipes.settings import files_in
 from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
@@ -34,7 +34,7 @@ POOLED = "Errors over the test examples of all folds together, tested against th
 SOURCES = *COMPILATION, "data", "learn", "metrics", "readers", str(Path(__file__).parent)  # what results depend on
 
 
-class ExampleSteps(Kind[ClassificationRecipe]):
+class ExampleKind(Kind[ClassificationRecipe]):
     """The steps for labelled examples.
 
     fits: the results of all single runs; examples: of every set that was gone through, those in some test part by the
