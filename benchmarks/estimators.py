@@ -117,11 +117,7 @@ def growth(name: str, dtype: str, count: int) -> None:
         reset.write("5")  # the peak starts again from what is in memory
     before = _status("VmRSS")
     own.fit(X, y)
-    found = {
-        "dtype": dtype,
-        "input_mb": round(size / 1e6),
-        "with_input": 1 + (_status("VmHWM") - before) / size,
-    }
+    found = {"dtype": dtype, "input_mb": round(size / 1e6), "with_input": 1 + (_status("VmHWM") - before) / size}
     print(f"{name}: {json.dumps(found)}", flush=True)
 
 

@@ -166,11 +166,7 @@ def train(root: Path, name: str) -> dict[str, Any]:
 def voting(root: Path, name: str) -> dict[str, Any]:
     """Exact voting on sections of the lists, of predictors from one to three epochs on one thread."""
     corpus = load(root).training.corpus
-    targets, learner, log = (
-        oracles(corpus),
-        build(learners, {"name": name}, "learner"),
-        UpdateLog(),
-    )
+    targets, learner, log = (oracles(corpus), build(learners, {"name": name}, "learner"), UpdateLog())
     state, points = learner.init(corpus.width, corpus.candidate_count), []
     for epoch in range(3):
         learner.epoch(corpus, targets, epoch_order(corpus.list_count, 1, epoch, True), state, log=log)

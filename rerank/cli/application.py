@@ -240,14 +240,11 @@ ListReader = Annotated[
 Roles = Annotated[
     str | None,
     typer.Option(
-        "--roles",
-        metavar="KEY=ROLE,...",
-        help="Roles of keys of JSON, as answer=text,passed=gain; see `rerank look`.",
+        "--roles", metavar="KEY=ROLE,...", help="Roles of keys of JSON, as answer=text,passed=gain; see `rerank look`."
     ),
 ]
 Trust = Annotated[
-    bool,
-    typer.Option("--trust", help="Import and call code that the model names.", callback=allow_local_imports),
+    bool, typer.Option("--trust", help="Import and call code that the model names.", callback=allow_local_imports)
 ]
 
 

@@ -56,8 +56,7 @@ def rank_(
     metric: MetricName = None,
     trust: cli.Trust = False,
     sources: Annotated[
-        str | None,
-        typer.Option(help="The inputs of lists of texts that do not hold their own, one per line."),
+        str | None, typer.Option(help="The inputs of lists of texts that do not hold their own, one per line.")
     ] = None,
 ) -> None:
     """Choose the best candidate of each list with a model, one per line.
@@ -284,8 +283,7 @@ def vote(
     ] = None,
     comparing: Comparing,
     curve: Annotated[
-        Path | None,
-        typer.Option(help="Write accuracy over the number of samples, as FILE.svg and FILE.json."),
+        Path | None, typer.Option(help="Write accuracy over the number of samples, as FILE.svg and FILE.json.")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Train a model on all lists, and write it here.")] = None,
 ) -> None:

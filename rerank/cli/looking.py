@@ -317,8 +317,7 @@ def new(
     references: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE",
-            help="References, or gold trees, of each file in turn; judgements (qrels) of all.",
+            metavar="FILE", help="References, or gold trees, of each file in turn; judgements (qrels) of all."
         ),
     ] = None,
     sources: Annotated[list[str] | None, typer.Option(metavar="FILE", help="Inputs of each file in turn.")] = None,
@@ -379,8 +378,7 @@ def list_(
     kind: Annotated[Kind | None, typer.Argument(help="Kind of parts; everything by default.")] = None,
     *,
     every: Annotated[
-        bool,
-        typer.Option("--all", help="All learners, not only those that docs/choosing.md recommends; and settings."),
+        bool, typer.Option("--all", help="All learners, not only those that docs/choosing.md recommends; and settings.")
     ] = False,
 ) -> None:
     """List the parts that a recipe can name; with --all or --json, with their settings."""

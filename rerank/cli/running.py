@@ -65,10 +65,7 @@ class EngineOptions:
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Number of workers; without --engine, of processes.")
     ] = None
-    address: Annotated[
-        str | None,
-        typer.Option("--address", help="The address of a running Dask scheduler."),
-    ] = None
+    address: Annotated[str | None, typer.Option("--address", help="The address of a running Dask scheduler.")] = None
 
     def open(self, recipe: "TaskRecipe") -> "Engine":
         """The engine of the recipe, changed as the command line says; results do not depend on it."""

@@ -21,16 +21,7 @@ from rerank.models.provenance import Trust
 from rerank.models.scorer import Contribution, Ranked, Scorer
 from rerank.models.weights import named_weights
 from rerank.readers.lists import Candidate, Lists
-from rerank.readers.memory.nbest import (
-    CandidateLike,
-    InputError,
-    NBest,
-    Plain,
-    as_error,
-    as_list,
-    files_only,
-    iterate,
-)
+from rerank.readers.memory.nbest import CandidateLike, InputError, NBest, Plain, as_error, as_list, files_only, iterate
 from rerank.readers.memory.reading import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.reader import OnBadList, Problem, ScoreColumns, SkipCount, check_names, make_reader
 from rerank.readers.texts.jsonl import is_table, table
@@ -297,12 +288,7 @@ class Reranker:
         return self.rank(candidates, source).best
 
     def decode(
-        self,
-        candidates: Candidates,
-        source: str | None = None,
-        *,
-        how: str | None = None,
-        gains: "Gains | None" = None,
+        self, candidates: Candidates, source: str | None = None, *, how: str | None = None, gains: "Gains | None" = None
     ) -> "Decoded":
         """One answer from all candidates, with what speaks for it: the best candidate, the one with the greatest
         expected gain, or a tree fused of all.

@@ -111,11 +111,7 @@ def run(
 
 
 def check(
-    recipe: TaskRecipe,
-    source: Inputs,
-    directory: Path | None = None,
-    tests: bool = True,
-    engine: Engine | None = None,
+    recipe: TaskRecipe, source: Inputs, directory: Path | None = None, tests: bool = True, engine: Engine | None = None
 ) -> "Kind[Any]":
     """The kind of a recipe, all of whose parts can be built and whose files are open in ``source``, before anything is
     read or written; raises what ``Kind.check`` does."""

@@ -191,11 +191,7 @@ def test_bytes_that_are_not_utf8_are_characters(metric: Any, text: bytes, refere
         (lambda: build(metrics, {"name": "chrf", "char_order": -1}, "metric"), RecipeError, r"metric\.char_order: fo"),
         (lambda: Chrf(char_order=0), RecipeError, "at least one n-gram"),
         (lambda: Chrf(beta=0), RecipeError, "beta: found 0"),
-        (
-            lambda: Ter().stats([b"a " * 1025], [b"a " * 1030]),
-            DataError,
-            "1,025 words for a reference of 1,030; TER",
-        ),
+        (lambda: Ter().stats([b"a " * 1025], [b"a " * 1030]), DataError, "1,025 words for a reference of 1,030; TER"),
         (lambda: make_text_metric({"name": "ter"}), RecipeError, r"\[ter\] reports it; training .* take bleu or chrf"),
         (lambda: build(metrics, {"name": "ter", "normalised": True}, "metric"), RecipeError, "did you mean normalized"),
         (lambda: Bleu(tokenize="moses"), RecipeError, "tokenize: found"),

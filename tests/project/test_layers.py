@@ -141,10 +141,7 @@ def neutral(name: str) -> bool:
 
 @pytest.mark.parametrize(
     ("roots", "parts"),
-    [
-        (["rerank.extraction.extraction"], EXTRACTION),
-        (["rerank.runs.training", "rerank.runs.combination"], TRAINING),
-    ],
+    [(["rerank.extraction.extraction"], EXTRACTION), (["rerank.runs.training", "rerank.runs.combination"], TRAINING)],
 )
 def test_what_decides_results_is_named(roots: list[str], parts: tuple[str, ...]) -> None:
     known, waiting, found = modules(), list(roots), set[str]()

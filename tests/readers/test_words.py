@@ -11,15 +11,7 @@ from pairs import read_pairs
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.data.trees import (
-    GOLD,
-    bracket_words,
-    no_changes,
-    normal_trees,
-    normal_word,
-    parse_brackets,
-    yield_words,
-)
+from rerank.data.trees import GOLD, bracket_words, no_changes, normal_trees, normal_word, parse_brackets, yield_words
 from rerank.metrics.evaluation import evaluate, refused_list
 from rerank.metrics.parseval import Parseval
 from rerank.readers.reader import SkipCount

@@ -211,10 +211,7 @@ def test_what_no_training_starts_from_is_refused(tasks: dict[str, Task]) -> None
     for wrong, message in (
         ({"start": 7}, "start: found int; expected a model"),
         ({"callback": 7}, "callback: found int; expected a function"),
-        (
-            {"start": one, "recipe": {"training": {"start": "nowhere"}}},
-            "training.start: found a second model",
-        ),
+        ({"start": one, "recipe": {"training": {"start": "nowhere"}}}, "training.start: found a second model"),
         ({"answer": 7}, "data.answer: found '7'; expected boxed"),
     ):
         with pytest.raises(rerank.RerankError, match=message):

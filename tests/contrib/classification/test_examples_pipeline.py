@@ -13,14 +13,7 @@ from small_classes import examples_of
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.classification import fitting
-from rerank.contrib.classification.fitting import (
-    best_point,
-    fit,
-    fit_baseline,
-    held_out_errors,
-    points_of,
-    run_spec,
-)
+from rerank.contrib.classification.fitting import best_point, fit, fit_baseline, held_out_errors, points_of, run_spec
 from rerank.contrib.classification.recipe import Spec
 from rerank.contrib.classification.sets import Sets
 from rerank.data.labelled import Labelled

@@ -21,11 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_classes import examples_of
 
 import rerank.contrib.sklearn.classifiers as visits_module
-from rerank.contrib.sklearn import (
-    ListRanker,
-    PassiveAggressiveClassifier,
-    PerceptronClassifier,
-)
+from rerank.contrib.sklearn import ListRanker, PassiveAggressiveClassifier, PerceptronClassifier
 from rerank.contrib.sklearn.classifiers import MAX_VISITS, SHARED_FIELDS, visits_of
 from rerank.data.labelled import Labelled
 
