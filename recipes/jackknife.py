@@ -37,7 +37,7 @@ def join(directory: str, *files: str) -> None:
     if len(places) != len(files):
         sys.exit(f"{directory}: {len(places)} folds, but {len(files)} files of lists; expected one for each")
     for place, file in zip(places, files, strict=True):
-        for read in lists_of_trees(reader.knowing(None, normal=True), file, [place / "gold.mrg"]):
+        for read in lists_of_trees(reader.for_columns(None, normal=True), file, [place / "gold.mrg"]):
             nbest, trees, gold = parse_pair(read, symbols, no_changes())
             count.good(nbest)
             if same_yield(trees, gold, 0, symbols.intern("-NONE-")) >= 0:

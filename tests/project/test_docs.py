@@ -36,7 +36,7 @@ from rerank.features.template import SETS, make_template, templates
 from rerank.learn.learner import learners
 from rerank.metrics.metric import metrics
 from rerank.parts import LOSSES
-from rerank.readers import base
+from rerank.readers import reader as reader_module
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe, TextRecipe
 from rerank.runs import experiment
@@ -124,7 +124,7 @@ FORMATS = "docs/formats.md docs/formats-trees.md docs/formats-texts.md docs/form
 PARTS = [
     *(("docs/features.md", name, cls) for name, cls in templates),
     *((LEARNERS, name, cls) for name, cls in learners),
-    *((FORMATS, name, cls) for name, cls in base.readers),
+    *((FORMATS, name, cls) for name, cls in reader_module.readers),
     *(("docs/metrics.md docs/retrieval.md docs/tagging.md", name, cls) for name, cls in metrics),
 ]
 
@@ -142,7 +142,7 @@ DESCRIBED = [
     *(("docs/features.md", f"* `{name}` ({len(specs)}): ") for name, specs in SETS.items()),
     *(
         ("docs/formats.md", f"bad {what}: `{reason}`")
-        for what, reason in re.findall(r'bad (list|candidate) "([\w ]+)"', base.__doc__ or "")
+        for what, reason in re.findall(r'bad (list|candidate) "([\w ]+)"', reader_module.__doc__ or "")
     ),
 ]
 

@@ -256,7 +256,7 @@ class CountKind(Kind):
 
 
 def new(files):
-    return ["lines to count", "task: counting", f"file: {files.quoted(files.train)}"] if all(
+    return ["lines to count", "task: counting", f"file: {files.quote(files.train)}"] if all(
         path.endswith(".lines") for path in files.paths) else []
 
 
