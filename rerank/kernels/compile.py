@@ -26,6 +26,7 @@ from functools import cache, cached_property, update_wrapper
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 from rerank.base.ranges import Checked, hints_of, number_of
+from rerank.base.registry import nearest
 from rerank.kernels.sources import kernel_state
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -203,10 +204,18 @@ def by_type(function: F) -> F:
 
 
 def take_methods(kind: type) -> None:
-    """Make the static methods of ``kind`` that are named like declared functions their bodies for it."""
+    """Make the static methods of ``kind`` that are named like declared functions their bodies for it.
+
+    Raises TypeError: a static method has a name that no kernel and no base class knows; it would never be called.
+    """
     for name, method in vars(kind).items():
-        if isinstance(method, staticmethod) and name in HOOKS and not method.__isabstractmethod__:
+        if not isinstance(method, staticmethod) or method.__isabstractmethod__:
+            continue
+        if name in HOOKS:
             HOOKS[name].bodies[kind] = method.__func__
+        elif not name.startswith("_") and not any(hasattr(base, name) for base in kind.__bases__):
+            advice = f"{nearest(name, HOOKS)}; what only helps is a function of the module"
+            raise TypeError(f"{kind.__name__} has a static method {name!r}, which no kernel calls: {advice}")
 
 
 def body(hook: Callable[..., Any], kind: type) -> Callable[[F], F]:

@@ -16,6 +16,7 @@ from rerank.contrib.sklearn.classifiers import OnlineClassifier
 from rerank.kernels.sources import PACKAGE
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accept, check_contract
+from rerank.learn.learner import Learner
 from rerank.learn.predictor import NUMBERS, Predictor, weights_of
 from rerank.learn.train import ListProblem, train
 from rerank.learn.voting import vote
@@ -95,3 +96,14 @@ def test_the_guide_says_of_every_number_whether_a_rule_may_set_it() -> None:
     table = "".join(line for line in guide.splitlines() if line.startswith("| `state."))
     assert set(re.findall(r"`state\.now\.(\w+)`", table)) == set(NUMBERS)
     assert set(re.findall(r"`state\.(\w+)", table)) == set(Predictor._fields)
+
+
+def test_a_body_that_no_kernel_calls_is_refused() -> None:
+    """A learner whose rule is misspelt would learn by that of its base, or nothing."""
+
+    def lern(*_: Any) -> None:
+        """Never called."""
+
+    with pytest.raises(TypeError, match="Wrong has a static method 'lern', which no kernel calls: did you mean learn"):
+        type("Wrong", (Learner,), {"lern": staticmethod(lern)})
+    type("Right", (Learner,), {"_lern": staticmethod(lern)})
