@@ -33,6 +33,6 @@ def assert_same_extracted(found: ExtractedSplit, expected: ExtractedSplit) -> No
     if found.origins is not None and expected.origins is not None:
         assert_same(found.origins, expected.origins)
     assert found.ids == expected.ids
-    assert found.places.tolist() == expected.places.tolist()
-    assert [array.tobytes() for array in found.seen] == [array.tobytes() for array in expected.seen]
+    assert found.indices.tolist() == expected.indices.tolist()
+    assert [array.tobytes() for array in found.sample] == [array.tobytes() for array in expected.sample]
     assert {**found.about, "seconds": 0} == {**expected.about, "seconds": 0}

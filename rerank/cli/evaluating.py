@@ -122,7 +122,7 @@ def oracle(
     """Measure lists: what the base, the best, the worst and a random choice score."""
     from rerank.extraction.kinds import content_of
     from rerank.extraction.list_checks import doubts_of_lists
-    from rerank.extraction.seen import SeenLists
+    from rerank.extraction.sample import ListSampler
     from rerank.metrics.metric import list_statistics, measured_corpus
     from rerank.readers.detection import ACCOUNT_LISTS, Account, account_entry, log_account
     from rerank.readers.lists import one_by_one
@@ -148,9 +148,9 @@ def oracle(
     data = {"normalize": measuring.normalize} if parses else {}
     content = content_of(measuring_recipe("parse" if parses else "ranking", settings, data))
     count, first = SkipCount(reading.on_bad_list), list[Lists]()
-    measure, sample, every = content.metric, SeenLists(content.held), list[tuple[Any, Any, Any]]()
+    measure, sample, every = content.metric, ListSampler(content.column_names), list[tuple[Any, Any, Any]]()
     with of_trees(*(golds or ()) if parses else ()):
-        for one in content.measured(track(one_by_one(lists.blocks(normal=measuring.normalize)), "read"), count):
+        for one in content.measure(track(one_by_one(lists.blocks(normal=measuring.normalize)), "read"), count):
             every.append((one.lists.base, one.stats, one.reference))
             sample.add(one.lists)
             first += [one.lists][: ACCOUNT_LISTS - len(first)]

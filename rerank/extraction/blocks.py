@@ -23,7 +23,7 @@ from rerank.data.corpus import offsets
 from rerank.data.symbols import HashIndex, SymbolTable, index_of, numbers_of
 from rerank.extraction.content import Content
 from rerank.extraction.kinds import content_of
-from rerank.extraction.seen import SeenLists
+from rerank.extraction.sample import ListSampler
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable, HashedTable, hashed_columns
@@ -114,30 +114,30 @@ class Numbering:
     """The columns that the features of blocks have.
 
     table: a file with a FeatureTable's hashes, or their index, None for hashed columns; width, free: how many columns
-    there are, and how many of them are free; known: the columns were known before the lists were read, and blocks have
-    them already.
+    there are, and how many of them are free; in_blocks: whether blocks have the
+    columns, which were known before the lists were read.
     """
 
     spool: Spool
     table: str | HashIndex | None
     width: int
     free: int
-    known: bool
+    in_blocks: bool
 
     @staticmethod
-    def of(table: FeatureTable, spool: Spool, *, known: bool) -> "Numbering":
+    def of(table: FeatureTable, spool: Spool, *, in_blocks: bool) -> "Numbering":
         """The columns of ``table``, which is left in the spool."""
         if isinstance(table, HashedTable):
-            return Numbering(spool, None, table.width, 0, known)
+            return Numbering(spool, None, table.width, 0, in_blocks)
         if spool.directory is None:
-            return Numbering(spool, index_of(table.hashes), table.width, table.free, known)
+            return Numbering(spool, index_of(table.hashes), table.width, table.free, in_blocks)
         with new_file(path := Path(spool.directory, TABLE)) as new, new.open("wb") as out:
             np.save(out, table.hashes, allow_pickle=False)
-        return Numbering(spool, str(path), table.width, table.free, known)
+        return Numbering(spool, str(path), table.width, table.free, in_blocks)
 
     def of_block(self, block: int) -> np.ndarray | None:
         """int32 [U]: the columns of a block's features; None if it has columns."""
-        return None if self.known else self.of_features(self.spool.array(block, "hashes"))
+        return None if self.in_blocks else self.of_features(self.spool.array(block, "hashes"))
 
     def of_features(self, hashes: np.ndarray) -> np.ndarray:
         """int32 [F]: the columns of features, ABSENT for those that have none."""
@@ -154,17 +154,17 @@ def _index(table: str, inode: int) -> HashIndex:  # noqa: ARG001 - inode: anothe
 
 
 class Block(NamedTuple):
-    """A task: lists as they are read, or a stretch of a file. ``number`` counts blocks from 0; ``seen``: the places of
-    earlier lists with ids that lists of the stretch have too; ``known``: what is known of its lists already."""
+    """A task: lists as they are read, or a stretch of a file. ``number`` counts blocks from 0; ``earlier``: the places
+    of earlier lists with ids that lists of the stretch have too; ``visits``: what is known of its lists already."""
 
     number: int
     lists: list[Lists] | Stretch
-    seen: Mapping[str, Place] = {}
-    known: Any = None
+    earlier: Mapping[str, Place] = {}
+    visits: Any = None
 
-    def read(self, seen: dict[str, Place]) -> Iterable[Lists]:
-        """Its lists; the places of those of a stretch are added to ``seen``."""
-        return self.lists.lists(seen) if isinstance(self.lists, Stretch) else self.lists
+    def read(self, id_places: dict[str, Place]) -> Iterable[Lists]:
+        """Its lists; the places of those of a stretch are added to ``id_places``."""
+        return self.lists.lists(id_places) if isinstance(self.lists, Stretch) else self.lists
 
     @property
     def first(self) -> Sequence[Lists]:
@@ -184,11 +184,11 @@ class Summary(NamedTuple):
     """The report on a block in addition to what is written."""
 
     ids: list[str]  # of the usable lists,
-    places: list[int]  # and their places among all of the block
-    met: SkipCount
+    indices: list[int]  # and their indices among all of the block
+    skips: SkipCount
     features: int  # how many different features vary; 0 where they have columns
     warnings: Warnings
-    seen: Mapping[str, Place]  # the places of the lists of a stretch, by their ids
+    id_places: Mapping[str, Place]  # the places of the lists of a stretch, by their ids
     arrays: dict[str, np.ndarray] | None = None  # what is left in memory
 
 
@@ -209,7 +209,7 @@ class BlockJob:
         """The kind of candidates in the lists; a new one, with no symbols."""
         sys.path += [path for path in self.imports if path not in sys.path]
         content = content_of(self.recipe, columns=self.columns)
-        content.scored = self.scored
+        content.needs_scores = self.scored
         return content
 
 
@@ -243,32 +243,32 @@ def run_blocks(
 ) -> Iterator[tuple[Block, Any]]:
     """Blocks with what ``function`` makes of each, in their order: by the workers of ``engine``.
 
-    What it makes of a stretch tells the places of its lists, ``seen``: where earlier lists of the file have ids of
+    What it makes of a stretch tells the places of its lists, ``id_places``: where earlier lists of the file have ids of
     theirs, it is given the stretch again, with those, as one in which such lists are bad.
     """
     id_places, (blocks, queue) = defaultdict[str, dict[str, Place]](dict), tee(blocks)
     for result in engine.map(function, blocks):
         block = next(queue)
         ids = id_places[block.lists.file.prefix if isinstance(block.lists, Stretch) else ""]
-        if again := result.seen.keys() & ids.keys():
-            result = function(block._replace(seen={name: ids[name] for name in again}))
-        ids.update(result.seen)
+        if again := result.id_places.keys() & ids.keys():
+            result = function(block._replace(earlier={name: ids[name] for name in again}))
+        ids.update(result.id_places)
         yield block, result
 
 
 def extract_block(job: BlockJob, block: Block) -> Summary:
     """Parse the lists of a block, measure them, and leave their features in the spool, if they are not there yet."""
-    if block.seen and job.spool.directory is not None:
+    if block.earlier and job.spool.directory is not None:
         remove(job.spool.path(block.number))
     if (record := job.spool.about(block.number)) is not None:
-        met, warnings = SkipCount(**record["met"]), [(level, text) for level, text in record["warnings"]]
-        return Summary(record["ids"], record["places"], met, record["features"], warnings, record["seen"])
+        skips, warnings = SkipCount(**record["skips"]), [(level, text) for level, text in record["warnings"]]
+        return Summary(record["ids"], record["indices"], skips, record["features"], warnings, record["id_places"])
     with collected_warnings() as warnings:
         summary, arrays = _extract(job, block)
     summary = summary._replace(warnings=warnings)
     if job.spool.directory is None:
         return summary._replace(arrays=arrays)
-    job.spool.save(block.number, arrays, summary._asdict() | {"met": vars(summary.met)})
+    job.spool.save(block.number, arrays, summary._asdict() | {"skips": vars(summary.skips)})
     return summary
 
 
@@ -278,9 +278,9 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, dict[str, np.ndarray
     hashed = bool(job.recipe.features.hash_bits) and numbering is None
     count = SkipCount(job.recipe.data.on_bad_list)
     rows, counter, ids, indices = RowBuilder(), FeatureCounter(), list[str](), list[int]()
-    collisions, sample, met = CollisionCount(0), SeenLists(content.held), dict(block.seen)
-    for part in content.measured(block.read(met), count):
-        sizes, stats, reference, own = np.diff(part.lists.first), part.stats, part.reference, part.held
+    collisions, sample, id_places = CollisionCount(0), ListSampler(content.column_names), dict(block.earlier)
+    for part in content.measure(block.read(id_places), count):
+        sizes, stats, reference, own = np.diff(part.lists.first), part.stats, part.reference, part.rows
         features = content.block_features(part)
         table, _, varying, which, *values = features
         numbers = counter.add(table, features.times) if numbering is None else numbering.of_features(table.hashes)
@@ -292,13 +292,13 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, dict[str, np.ndarray
         ids += part.lists.ids
         end = count.lists + count.skipped  # up to the last of these
         indices += range(end - part.lists.list_count, end)
-    met = {name: place for name, place in met.items() if name not in block.seen}
+    id_places = {name: place for name, place in id_places.items() if name not in block.earlier}
     if numbering is not None:
-        return Summary(ids, indices, count, 0, [], met), rows.rows()._asdict() | sample.finish()._asdict()
+        return Summary(ids, indices, count, 0, [], id_places), rows.rows()._asdict() | sample.finish()._asdict()
     counts, symbols, which = counter.finish()
     arrays = rows.rows().renumber(which)._asdict() | sample.finish()._asdict() | counts._asdict() | symbols._asdict()
     arrays |= Texts.of(content.symbols)._asdict()
     if hashed:  # the whole hash of the first of every identity (uint64 [U]), and whether others share it (bool [U])
         order = np.argsort(which)
         arrays |= {"owner": collisions.owner[order], "shared": collisions.shared[order]}
-    return Summary(ids, indices, count, counter.size, [], met), arrays
+    return Summary(ids, indices, count, counter.size, [], id_places), arrays

@@ -18,7 +18,7 @@ from rerank.base.errors import DataError, RerankError, RunError
 from rerank.data.corpus import Corpus
 from rerank.extraction.extraction import ExtractedSplit, Extraction, keeps_origins
 from rerank.extraction.kinds import metric_of
-from rerank.extraction.seen import SeenSample
+from rerank.extraction.sample import ListSample
 from rerank.features.table import FeatureTable, load_table
 from rerank.kernels.sources import EXTRACTION, code_digest, user_digest
 from rerank.pool import Engine
@@ -73,11 +73,11 @@ class CorpusCache:
                     (new / "table").mkdir()
                     own_table.save(new / "table")
                     storage.seal(new / "table")
-                header = {"ids": result.ids, "places": result.places.tolist(), "about": result.about}
+                header = {"ids": result.ids, "indices": result.indices.tolist(), "about": result.about}
                 (new / "split.json").write_text(as_json(header | {"origins": result.origins is not None}))
-                storage.save_arrays(new, {f"seen_{name}": array for name, array in result.seen._asdict().items()})
+                storage.save_arrays(new, {f"sample_{name}": array for name, array in result.sample._asdict().items()})
                 storage.seal(new)
-                contents = {} if files else {"seen": result.seen.digests.tolist()}
+                contents = {} if files else {"sample": result.sample.digests.tolist()}
                 return new.rename(_entry_path(path, files, inputs, **contents))
 
 
@@ -146,8 +146,8 @@ def _load(entry: Path) -> ExtractedSplit:
     header = json.loads((entry / "split.json").read_text())
     corpus = Corpus.load(entry / "corpus", entry)
     origins = Corpus.load(entry / "origins", entry) if header["origins"] else None
-    sample = SeenSample(*(storage.read_array(entry / f"seen_{name}.npy") for name in SeenSample._fields))
-    ids, indices = list(header["ids"]), np.array(header["places"], np.int64)
+    sample = ListSample(*(storage.read_array(entry / f"sample_{name}.npy") for name in ListSample._fields))
+    ids, indices = list(header["ids"]), np.array(header["indices"], np.int64)
     split = ExtractedSplit(corpus, ids, indices, dict(header["about"]), sample, entry.name, origins)
     if not len(ids) == indices.size == corpus.list_count:
         raise ValueError(f"{len(split.ids)} ids for {corpus.list_count} lists")

@@ -38,10 +38,10 @@ user_templates: Registry[UserTemplate] = Registry("feature")
 class BlockFeatures(NamedTuple):
     """The features of L lists, list by list, with their values (E entries)."""
 
-    named: ListFeatures  # the F' different ones, whose values nobody looks at
+    table: ListFeatures  # the F' different ones, whose values nobody looks at
     times: np.ndarray | None  # int64 [F']: the number of lists in which each of them varies; None: one
     counts: np.ndarray  # int64 [L]: how many each list has
-    place: np.ndarray | slice  # int64 [F]: each by its place among the different ones
+    which: np.ndarray | slice  # int64 [F]: each by its index among the different ones
     entries: np.ndarray  # int64 [F]
     origin: np.ndarray  # float32 [F]
     candidate: np.ndarray  # int32 [E], counted in its list
@@ -113,7 +113,7 @@ class MeasuredLists(NamedTuple):
     """Lists that can be used, with the metric's statistics."""
 
     lists: Lists
-    held: Lists  # the same with the columns that templates look at
+    rows: Lists  # the same with the columns that templates look at
     reference: np.ndarray  # float64 [L, R]
     stats: np.ndarray  # float64 [N, K]
     pair: Pair | None  # of a single list; None: of several, all templates of which give columns
@@ -142,7 +142,7 @@ class Content(ABC, Generic[T]):
     free: tuple[str, ...] = ()  # the templates of dense scores, whose columns have no penalty
     needs: Mapping[str, list[str]] = {}  # the templates that need what lists may lack, by that: see ``TextExtractor``
     normalize = False  # whether words are brought to one form
-    scored = False  # whether lists must have base scores
+    needs_scores = False  # whether lists must have base scores
     user = False  # whether users' functions are among the templates
 
     def __init__(
@@ -158,7 +158,7 @@ class Content(ABC, Generic[T]):
         self.extractor, self.keeps_texts = extractor, keeps_texts
         extractor.relative, self.user = settings.centred, bool(settings.user)
         self.names, self.free = extractor.names, extractor.free
-        self.columns = self.shown = columns  # that lists must have, and that they may have besides
+        self.columns = self.model_columns = columns  # that lists must have, and that they may have besides
 
     def read(self, data: SplitSettings, split: str) -> Iterator[Lists]:
         """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
@@ -185,13 +185,13 @@ class Content(ABC, Generic[T]):
             items, file = self._of_source(data, source, prefix), None
             many = source in in_memory() or bool(data.encoding) or len(data.files_of(source)["nbest"]) > 1
             if not many and (sides := self.beside(data, source)) is not None:
-                reader = make_reader(data.reader).for_columns(self.shown)
+                reader = make_reader(data.reader).for_columns(self.model_columns)
                 file = SplitFile.of(reader, data.files_of(source)["nbest"][0], prefix, *sides, again=again)
             yield from items if file is None else file.stretches(lists, size, items)
 
     def _of_source(self, data: SplitSettings, source: str, prefix: str) -> Iterator[Lists]:
         load = in_memory().get(source)
-        items = chain.from_iterable(map(only_utf8, load(self.shown, self.normalize))) if load else None
+        items = chain.from_iterable(map(only_utf8, load(self.model_columns, self.normalize))) if load else None
         for lists in read_in(data.encoding, items or self.read_source(data, source)):
             yield lists.replace(ids=[f"{prefix}{name}" for name in lists.ids]) if prefix else lists
 
@@ -207,26 +207,26 @@ class Content(ABC, Generic[T]):
     def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:
         """A list with its reference, both parsed and counted; None if it cannot be used."""
 
-    def compared(self, nbest: Lists) -> Pair | None:
+    def comparable(self, nbest: Lists) -> Pair | None:
         """A list of a corpus, without its bad candidates, with what these are as far as they are compared with one
         another."""
         return self.pair(nbest, SkipCount("skip"))
 
-    def measured(self, items: Iterable[Lists], count: SkipCount) -> Iterator[MeasuredLists]:
+    def measure(self, items: Iterable[Lists], count: SkipCount) -> Iterator[MeasuredLists]:
         """The usable lists, in blocks where these are ``flat``."""
-        return filter_usable(chain.from_iterable(map(self._parts, items)), self._measured, count)
+        return filter_usable(chain.from_iterable(map(self._parts, items)), self._measure, count)
 
     def _parts(self, lists: Lists) -> Iterator[MeasuredLists | Lists]:
         """Several lists as a whole, or in parts, with those that cannot be in one on their own."""
         if lists.list_count == 1 or not self.flat:
             yield from lists.each()
-        elif (block := self.measured_block(lists)) is not None:
+        elif (block := self.measure_block(lists)) is not None:
             yield block
         else:
             for first, last in pairwise((0, lists.list_count // 2, lists.list_count)):
                 yield from self._parts(lists.part(first, last))
 
-    def _measured(self, item: MeasuredLists | Lists, count: SkipCount) -> MeasuredLists | None:
+    def _measure(self, item: MeasuredLists | Lists, count: SkipCount) -> MeasuredLists | None:
         if isinstance(item, MeasuredLists):
             count.good(item.lists)
             count.unknown.update(dict.fromkeys(self.unknown(item.lists), item.lists.list_count))
@@ -235,15 +235,15 @@ class Content(ABC, Generic[T]):
         if pair is None:
             return None
         reference, stats = self.stats(*pair)
-        count.refuse(self.refused(pair, stats))
+        count.refuse(self.refusal(pair, stats))
         return MeasuredLists(pair.nbest, pair.nbest, reference[None], stats, pair)
 
     @property
     def flat(self) -> bool:
-        """Whether blocks of lists stay whole unless something in them is wrong: see ``measured_block``."""
+        """Whether blocks of lists stay whole unless something in them is wrong: see ``measure_block``."""
         return False
 
-    def measured_block(self, lists: Lists) -> MeasuredLists | None:  # noqa: ARG002
+    def measure_block(self, lists: Lists) -> MeasuredLists | None:  # noqa: ARG002
         """Several lists, where all of them can be used, and nothing in them is left out."""
         return None
 
@@ -257,33 +257,33 @@ class Content(ABC, Generic[T]):
         return self.open(nbest)[0]
 
     @property
-    def held(self) -> tuple[str, ...]:
+    def column_names(self) -> tuple[str, ...]:
         """The score columns that lists are held to, the base score's first."""
         columns = self.columns or ScoreColumns(())
         base = columns.base or SCORE
         return (base, *(name for name in columns.names if name != base))
 
     @property
-    def used(self) -> tuple[str, ...]:
-        """The columns ``held`` that scores depend on: the base score's, and what features look at."""
+    def live_columns(self) -> tuple[str, ...]:
+        """The columns ``column_names`` that scores depend on: the base score's, and what features look at."""
         has_dense = any(name.startswith(("Dense", "Within")) for name in self.free)
-        return self.held if has_dense or self.user else self.held[:1]
+        return self.column_names if has_dense or self.user else self.column_names[:1]
 
     def hold(self, nbest: Lists) -> Lists:
         """Lists with the score columns that they are held to. Raises Problem if one is missing, or the base score."""
-        if self.scored and nbest.unscored and len(nbest):
-            message = f"found no base score; expected {self.held[0]!r}, as in the training lists"
+        if self.needs_scores and nbest.unscored and len(nbest):
+            message = f"found no base score; expected {self.column_names[0]!r}, as in the training lists"
             raise nbest.fault(Problem("columns", message), nbest.size)
         return nbest if self.columns is None else hold(self.columns, nbest)
 
     def unknown(self, nbest: Lists) -> tuple[str, ...]:
-        """The score columns of a list that are not among those ``shown``."""
-        return unknown_columns(self.shown, nbest) if self.shown is not None else ()
+        """The score columns of a list that are not among those ``model_columns``."""
+        return unknown_columns(self.model_columns, nbest) if self.model_columns is not None else ()
 
     def block_features(self, block: MeasuredLists) -> BlockFeatures:
         """The features of lists."""
         if block.pair is None:
-            return flat_features(self.extractor, self.symbols, block.held, block.lists.first)
+            return flat_features(self.extractor, self.symbols, block.rows, block.lists.first)
         one = self.features(block.pair.nbest, block.pair.content)
         counts, entries = np.array([one.hashes.size]), np.diff(one.first)
         return BlockFeatures(one, None, counts, slice(None), entries, one.origin, one.candidate, one.value)
@@ -315,12 +315,12 @@ class Content(ABC, Generic[T]):
     def pairwise(self, nbest: Lists, content: T, indices: Sequence[int]) -> np.ndarray:
         """float64 [n, n]: what the candidates at ``indices`` gain (rows) if each of them is the reference (columns)."""
 
-    def refused(self, pair: Pair, stats: np.ndarray) -> str:  # noqa: ARG002
+    def refusal(self, pair: Pair, stats: np.ndarray) -> str:  # noqa: ARG002
         """The reason why none of a list's candidates (with statistics float64 [N, K]) counts in scores; else ""."""
         return ""
 
     def check(self, count: SkipCount) -> None:
-        """Stop if so many lists of a split are ``refused`` that its references cannot be right."""
+        """Stop if so many lists of a split are refused that its references cannot be right."""
 
     @abstractmethod
     def gold_text(self, pair: Pair) -> str:

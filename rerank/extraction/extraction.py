@@ -23,7 +23,7 @@ from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Texts, c
 from rerank.extraction.content import columns_of
 from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists, inputs_of, mixed_answers
-from rerank.extraction.seen import SeenSample, sample
+from rerank.extraction.sample import ListSample, sample
 from rerank.features.counting import (
     CollisionCount,
     FeatureCounts,
@@ -102,7 +102,7 @@ def check_width(columns: int) -> None:
 
 @dataclass(frozen=True)
 class ExtractedSplit:
-    """A split as the learners see it: its corpus, the ids of its lists, their places among all lists of the files,
+    """A split as the learners see it: its corpus, the ids of its lists, their indices among all lists of the files,
     those left out included (int64 [L]), what was skipped, the time it took, and what its lists were like, those set
     apart included.
 
@@ -113,9 +113,9 @@ class ExtractedSplit:
 
     corpus: Corpus
     ids: list[str]
-    places: np.ndarray
+    indices: np.ndarray
     about: dict[str, Any]
-    seen: SeenSample
+    sample: ListSample
     key: str = ""
     origins: Corpus | None = None
 
@@ -125,7 +125,7 @@ class Extraction:
 
     spool: another directory, for the blocks; without one they are in memory too, and workers parse alone.
     inputs: where the files of the split are open, or will be.
-    known: the table of its columns, by which its lists are held to score columns; without one, the score columns are
+    known_table: that of its columns, by which its lists are held to score columns; without one, the score columns are
     those of its first list, and ``table`` makes the table.
 
     Lists are read here, but for large files that fall into stretches, which the workers of ``engine`` read, who do
@@ -134,18 +134,19 @@ class Extraction:
 
     def __init__(
         self, recipe: ListRecipe, split: str, directory: Path | None, spool: Path | None, engine: Engine,
-        inputs: Inputs, known: FeatureTable | None = None,
+        inputs: Inputs, known_table: FeatureTable | None = None,
     ) -> None:  # fmt: skip
         self._recipe, self._split, self._engine, self._inputs = recipe, split, engine, inputs
         self._here = Engine() if spool is None else engine  # for what reads the blocks
         self._directory, self._start = directory, time.monotonic()
         imports = tuple(sys.path) if recipe.features.user else ()
         job = BlockJob(recipe, Spool(None if spool is None else str(spool)), imports)
-        if known is not None:
-            columns, scored = ScoreColumns.of_table(known.about), bool(known.about.get("scored"))
-            numbering = Numbering.of(known, job.spool, known=True)
+        if known_table is not None:
+            columns, scored = ScoreColumns.of_table(known_table.about), bool(known_table.about.get("scored"))
+            numbering = Numbering.of(known_table, job.spool, in_blocks=True)
             job = replace(job, columns=columns, scored=scored, numbering=numbering)
-        self._known, self._job, self._content = known, job, content_of(recipe, columns=job.columns)
+        self._known_table, self._job = known_table, job
+        self._content = content_of(recipe, columns=job.columns)
         self._count = SkipCount(recipe.data.on_bad_list)
         self._ids, self._indices = list[str](), list[int]()
         self._features = list[int]()  # of every block
@@ -154,7 +155,7 @@ class Extraction:
     def run(self) -> tuple[ExtractedSplit, FeatureTable]:
         """The split and its table."""
         self.read()
-        return self.corpus(self.table() if self._known is None else self._known)
+        return self.corpus(self.table() if self._known_table is None else self._known_table)
 
     def read(self) -> None:
         """Read all lists, parse them, and leave what they hold in the spool."""
@@ -200,9 +201,9 @@ class Extraction:
         for block, summary in run_blocks(self._engine, partial(extract_block, self._job), chain(head, blocks)):
             self._first += islice(with_candidates(block.first), ACCOUNT_LISTS - len(self._first))
             offset = self._count.lists + self._count.skipped
-            self._indices += [offset + index for index in summary.places]
+            self._indices += [offset + index for index in summary.indices]
             self._ids += summary.ids
-            self._count.add(summary.met)
+            self._count.add(summary.skips)
             if summary.arrays is not None:
                 self._job.spool.memory[len(self._features)] = summary.arrays
             self._features.append(summary.features)
@@ -217,7 +218,7 @@ class Extraction:
         features, content, spool = self._recipe.features, self._content, self._job.spool
         names, blocks = tuple(content.names), len(self._features)
         scores = self._job.columns.as_dict() if self._job.columns and self._job.columns.names else {}
-        scores |= {"scored": any(spool.load(block, SeenSample).scored for block in range(blocks))}
+        scores |= {"scored": any(spool.load(block, ListSample).scored for block in range(blocks))}
         if features.hash_bits:
             hash_table = HashedTable.of(features.hash_bits, names, {})
             collisions = CollisionCount(hash_table.width)
@@ -261,20 +262,20 @@ class Extraction:
 
     def corpus(self, table: FeatureTable) -> tuple[ExtractedSplit, FeatureTable]:
         """Write the corpus; the table with the scale of its free columns, which one that was known has already."""
-        numbering = self._job.numbering or Numbering.of(table, self._job.spool, known=False)
+        numbering = self._job.numbering or Numbering.of(table, self._job.spool, in_blocks=False)
         sizes, spread = list[np.ndarray](), ColumnSpread(table.free)
         for of_lists, dense in self._here.map(partial(measure_block, numbering), range(len(self._features))):
             sizes.append(of_lists)
             if dense is not None:
                 spread.add(dense)
-        if self._known is None and not isinstance(table, HashedTable):
+        if self._known_table is None and not isinstance(table, HashedTable):
             table = replace(table, scale=spread.scale())
         about: dict[str, Any] = {"metric": self._content.metric.signature, "split": self._split}
         if len(sources := self._sources()) > 1:
             about["sources"] = [list(source) for source in sources.items()]  # in this order
         names = ("corpus", "origins")[: 1 + keeps_origins(self._recipe, self._split)]
         scale = table.scale if table.free else None
-        if self._known is None and (columns := getattr(self._recipe.features, "apart", ())):
+        if self._known_table is None and (columns := getattr(self._recipe.features, "apart", ())):
             scale = np.array(table.scale)
             scale[dense_columns(table, columns, "features.apart")] = 0.0
         cuts = divide(np.concatenate(sizes), self._recipe.data.shard_size * 1e6)
@@ -298,7 +299,7 @@ class Extraction:
         user_roles = getattr(self._recipe.data, "roles", None)
         facts["amiss"] = doubts_of_lists(self._first, self._content.metric, user_roles)
         facts["inputs"] = inputs_of(make_reader(self._recipe.data.reader), self._first)
-        sketch = sample(self._job.spool.load(block, SeenSample) for block in range(len(self._features)))
+        sketch = sample(self._job.spool.load(block, ListSample) for block in range(len(self._features)))
         indices = np.array(self._indices, np.int64)
         return ExtractedSplit(corpus, self._ids, indices, facts, sketch, origins=origins[0] if origins else None), table
 

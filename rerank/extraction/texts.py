@@ -51,7 +51,7 @@ class TextContent(Content[TextView | Lists]):
         self.task, self.answer = recipe.task, recipe.data.answer
 
     def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
-        reader = make_reader(data.reader).for_columns(self.shown)
+        reader = make_reader(data.reader).for_columns(self.model_columns)
         return lists_of_texts(reader, data.lists(source), **_texts_of(data, source))
 
     def beside(self, data: SplitSettings, source: str) -> tuple[Sequence[Side], Attach]:
@@ -68,7 +68,7 @@ class TextContent(Content[TextView | Lists]):
         count.unknown.update(self.unknown(nbest))
         return Pair(nbest, content, nbest.references)
 
-    def compared(self, nbest: Lists) -> Pair:
+    def comparable(self, nbest: Lists) -> Pair:
         return Pair(with_answers(text_list(nbest).sound(), self.answer), nbest, nbest.references)
 
     @property
@@ -80,7 +80,7 @@ class TextContent(Content[TextView | Lists]):
         """Whether all features are columns, for which nobody looks at a text."""
         return not self.user and all(template.gives_columns() for template in self.extractor.templates)
 
-    def measured_block(self, lists: Lists) -> MeasuredLists | None:
+    def measure_block(self, lists: Lists) -> MeasuredLists | None:
         if lists.sparse is not None or any(map(lists.sides.get, ("problem", "missing"))):
             return None
         try:
@@ -174,12 +174,12 @@ def sums_of(
     """``metric.sum_stats``; None where a text is longer than candidates may be, or the reference implementation makes
     another figure of the first ones."""
     few = next(iter(texts), [])[:CHECKED_LISTS]
-    known = references[: len(few)]
+    right_few = references[: len(few)]
     try:
-        found, ((first,), right) = metric.sum_stats(texts, references), metric.sum_stats([few], known)
+        sums, ((first,), right) = metric.sum_stats(texts, references), metric.sum_stats([few], right_few)
     except DataError:
         return None
-    return found if metric.of_sums(first, right) == metric.corpus(few, known) else None
+    return sums if metric.of_sums(first, right) == metric.corpus(few, right_few) else None
 
 
 def _texts_of(data: SplitSettings, source: str) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class TreeContent(Content[Parses]):
 
     def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
         files = data.files_of(source)
-        reader = make_reader(data.reader).for_columns(self.shown, normal=self.normalize)
+        reader = make_reader(data.reader).for_columns(self.model_columns, normal=self.normalize)
         return lists_of_trees(reader, data.lists(source), files.get("gold"))
 
     def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:
@@ -73,7 +73,7 @@ class TreeContent(Content[Parses]):
 
     def unknown(self, nbest: Lists) -> tuple[str, ...]:
         """A model of parses that names no columns knows none."""
-        return unknown_columns(self.shown or ScoreColumns(()), nbest)
+        return unknown_columns(self.model_columns or ScoreColumns(()), nbest)
 
     def _usable(self, nbest: Lists) -> Lists:
         """A list without the candidates whose scores cannot be features. Raises Problem, also if it lacks a column."""
@@ -106,7 +106,7 @@ class TreeContent(Content[Parses]):
         reference, rows = self.metric.rows(trees, trees, None, content.symbols)
         return np.asarray(self.metric.gain(rows.reshape(n, n, K), reference[:, None]).T)
 
-    def refused(self, pair: Pair, stats: np.ndarray) -> str:
+    def refusal(self, pair: Pair, stats: np.ndarray) -> str:
         return refused_list(self.metric, pair.nbest, pair.gold, pair.content.trees, stats, pair.content.symbols)
 
     def check(self, count: SkipCount) -> None:

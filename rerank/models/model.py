@@ -72,8 +72,8 @@ class Model:
     table: feature → column; weights: by predictor ("last", "average", and "mert" after tuning), for feature values as
     they are, whatever the columns were standardised with in training; state, votes: arrays of the learner's state
     and of its logged updates, empty where they were not kept; brackets: those of a ``BracketModel``, empty where none
-    was learned; seen: the digests of the training lists, or of a sample (see ``extraction.seen``), empty where unknown;
-    digest: that of the header which it was read from.
+    was learned; seen: the digests of the training lists, or of a sample (see ``extraction.sample``), empty where
+    unknown; digest: that of the header which it was read from.
     """
 
     settings: dict[str, Any]

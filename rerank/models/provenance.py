@@ -34,7 +34,7 @@ from pydantic import (
 from rerank import __version__
 from rerank.base.errors import ModelError
 from rerank.base.ranges import NotNegative, Positive, Range
-from rerank.extraction.seen import SeenSample
+from rerank.extraction.sample import ListSample
 from rerank.readers.reader import settings_within
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
@@ -234,7 +234,7 @@ def parts_of(settings: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[
         yield "decode.gains", how or ""
 
 
-def columns_seen(names: Sequence[str], used: Sequence[str], lists: SeenSample) -> dict[str, Any]:
+def columns_seen(names: Sequence[str], used: Sequence[str], lists: ListSample) -> dict[str, Any]:
     """The record that a model keeps of the score columns ``names`` of its training lists, the base score's first: those
     ``used``, each as a ``ColumnSeen``. Empty where no list has two candidates."""
     columns = {}

@@ -377,25 +377,25 @@ class Reranker:
         check_names(into, "into")
         if len(into) != 2:
             raise RecipeError(f"found {into!r}; expected two names, of the scores and of the ranks", key="into")
-        lists = self.frame_lists(frame, columns, known=False)
-        if self._scorer.content.scored and not {"score", "chosen"} & lists.names.keys():
+        lists = self.frame_lists(frame, columns, with_truth=False)
+        if self._scorer.content.needs_scores and not {"score", "chosen"} & lists.names.keys():
             message = f"no column of base scores, {self.columns[0]!r} of the training lists; name it, as score="
             raise DataError(message)
         scores, ranks = np.zeros(len(lists.frame)), np.zeros(len(lists.frame), np.int64)
-        for rows, ranking in zip(lists.places.values(), self.rank_many(lists), strict=True):
+        for rows, ranking in zip(lists.rows_by_list.values(), self.rank_many(lists), strict=True):
             indices = np.array(rows)[ranking.order]
             scores[indices], ranks[indices] = ranking.scores, np.arange(1, indices.size + 1)
         return lists.with_columns(dict(zip(into, (scores, ranks), strict=True)))
 
-    def frame_lists(self, frame: Any, columns: Mapping[str, Any], *, known: bool) -> FrameLists:
-        """The lists of a data frame, whose columns are those of training unless others are named; ``known`` tells
-        whether it says what is right in them.
+    def frame_lists(self, frame: Any, columns: Mapping[str, Any], *, with_truth: bool) -> FrameLists:
+        """The lists of a data frame, whose columns are those of training unless others are named; ``with_truth``
+        tells whether it says what is right in them.
 
         Raises
         ------
         DataError: a column that is missing, or a value in it.
         """
-        right = () if known else ("gain", "references", "chosen", "rejected")
+        right = () if with_truth else ("gain", "references", "chosen", "rejected")
         about = self.model.about.get("frame") or {}
         names = {key: name for key, name in about.items() if key not in right} | dict(columns)
         self._tell_unknown(name for name in columns.get("columns", ()) if name not in self.columns)
@@ -465,7 +465,7 @@ class Reranker:
             if not rows.of_trees and source is not None:
                 rows = rows.replace(source=encoded(source).strip())
         else:
-            texts, scored = self._texts, self._scorer.content.scored
+            texts, scored = self._texts, self._scorer.content.needs_scores
             rows = as_list(originals, self._columns, texts=texts, name=name, source=source, scored=scored)
         return originals, self._open(rows)
 

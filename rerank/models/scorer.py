@@ -14,7 +14,7 @@ from rerank.data.corpus import Corpus
 from rerank.data.symbols import hash_all, quick_hash
 from rerank.extraction.content import Content, Pair
 from rerank.extraction.kinds import content_of
-from rerank.extraction.seen import SAMPLE_SIZE, measure_columns, values_of
+from rerank.extraction.sample import SAMPLE_SIZE, measure_columns, values_of
 from rerank.features.rows import RowBuilder
 from rerank.features.sink import ListFeatures
 from rerank.features.table import HashedTable
@@ -136,7 +136,7 @@ class Scorer:
         columns = ScoreColumns.of_table(self.model.table.about)
         table = self.model.table
         content = content_of(self.recipe, centred=False, columns=columns, keeps_texts=False)
-        content.scored = bool(table.about.get("scored"))
+        content.needs_scores = bool(table.about.get("scored"))
         if not isinstance(table, HashedTable):  # nobody misses what templates need that gave nothing in training either
             templates = {table.templates[k] for k in np.flatnonzero(np.bincount(table.template))}
             for names in content.needs.values():
@@ -145,7 +145,7 @@ class Scorer:
 
     def watch(self, lists: Iterable[Pair | Problem]) -> Iterator[Pair | Problem]:
         """Pass lists on, and log at the end how the score columns of the first ``SAMPLE_SIZE`` are unlike training."""
-        record, names = self.model.about.get("columns", {}), self.content.held
+        record, names = self.model.about.get("columns", {}), self.content.column_names
         columns, measures = {name: column for name, column in record.items() if name in names}, list[np.ndarray]()
         for each in lists:
             if columns and isinstance(each, Pair) and len(each.nbest) > 1 and len(measures) < SAMPLE_SIZE:

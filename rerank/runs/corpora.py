@@ -27,7 +27,7 @@ from rerank.extraction.content import Content, Pair
 from rerank.extraction.extraction import ExtractedSplit, extract_split, extract_training
 from rerank.extraction.list_checks import LACKING_TOKENS
 from rerank.extraction.list_checks import shared as same_inputs
-from rerank.extraction.seen import LOWEST, SAMPLE_SIZE, SeenSample, shared
+from rerank.extraction.sample import LOWEST, SAMPLE_SIZE, ListSample, shared
 from rerank.features.table import FeatureTable
 from rerank.metrics.metric import Metric, list_statistics
 from rerank.models.decoding import Evidence, gain_functions
@@ -85,7 +85,7 @@ class Data:
             training, table, _ = store.training(recipe, engine)
         if store is None:
             settings = recipe.model_dump(mode="json", include={"data", "features", "metric"})
-            training = dataclasses.replace(training, key=key_of(settings, training.seen.digests.tolist()))
+            training = dataclasses.replace(training, key=key_of(settings, training.sample.digests.tolist()))
         others = {
             split: training if split == recipe.data.training else extract(split, table, training.key)
             for split in splits
@@ -137,8 +137,8 @@ def shared_lists(lists: ExtractedSplit, share: float, seed: int) -> ExtractedSpl
 def part_of(lists: ExtractedSplit, mask: np.ndarray, key: str) -> ExtractedSplit:
     """The lists of a split where ``mask`` (bool [L]) holds."""
     ids = [name for name, taken in zip(lists.ids, mask, strict=True) if taken]
-    corpus, indices = lists.corpus.take(np.flatnonzero(mask)), lists.places[mask]
-    return dataclasses.replace(lists, corpus=corpus, ids=ids, places=indices, key=key)
+    corpus, indices = lists.corpus.take(np.flatnonzero(mask)), lists.indices[mask]
+    return dataclasses.replace(lists, corpus=corpus, ids=ids, indices=indices, key=key)
 
 
 def open_files(recipe: ListRecipe, inputs: Inputs) -> None:
@@ -173,27 +173,27 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
     """A line for everything that looks wrong with the splits of a run; corpora: their counts, see ``Data.counts``."""
     train, metric = data.training, content.metric
     counts = {split: entry["statistics"] for split, entry in corpora.items()}
-    columns = columns_seen(content.held, content.used, train.seen)
+    columns = columns_seen(content.column_names, content.live_columns, train.sample)
     table, lines = data.table, list[str]()
     units = {table.name(j).partition("|")[2]: 1 / table.scale[j] for j in range(table.free)}
     for name in columns:
-        low, high = train.seen.measures[:, content.held.index(name), LOWEST:].T
+        low, high = train.sample.measures[:, content.column_names.index(name), LOWEST:].T
         remarks = remarks_on(f"the score column {name!r}", low, high, units.get(name, 0.0))
         lines += [f"{recipe.data.training}: {line}" for line in remarks]
     for split, lists in {recipe.data.training: train, **data.others}.items():
         if split == HOLDOUT:
             continue
         spelling = spelling_doubt(lists.about.get("amiss", []))
-        mismatches = reference_doubts(metric, counts[split], lists.seen.lengths, spelling)
+        mismatches = reference_doubts(metric, counts[split], lists.sample.lengths, spelling)
         if lists is train:
             lines += [f"{split}: {line}" for line in mismatches]
             continue
         lines += [f"{split}: {line}" for line in mismatches or filter(None, [spelling])]
-        notes = training_differences(lists.seen, content, columns, train.seen.digests)
+        notes = training_differences(lists.sample, content, columns, train.sample.digests)
         if split in recipe.data.tests and (dev := data.others.get(recipe.data.dev or "")) is not None:
-            notes += repeats(lists.seen, dev.seen.digests, f"those of {recipe.data.dev}, where choices are made")
+            notes += repeats(lists.sample, dev.sample.digests, f"those of {recipe.data.dev}, where choices are made")
         inputs = [each.about["inputs"] for each in (train, lists) if "inputs" in each.about]
-        same = shared(train.seen.digests, lists.seen.digests)[0]
+        same = shared(train.sample.digests, lists.sample.digests)[0]
         if not same and len(inputs) == 2 and (what := same_inputs(*inputs)):
             notes.append(f"the lists have the {what} of training lists: are these systems to merge, and not splits?")
         lines += [f"{split}: {line}" for line in notes]
@@ -201,16 +201,16 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
 
 
 def training_differences(
-    lists: SeenSample, content: Content[Any], columns: Mapping[str, Any], digests: np.ndarray
+    lists: ListSample, content: Content[Any], columns: Mapping[str, Any], digests: np.ndarray
 ) -> list[str]:
     """A line if some of the ``lists`` are training lists, whose ``digests`` are known, or a sample of them, and one for
     every column that is unlike what it was in training, of those in ``columns``: see ``models.provenance``."""
-    columns = {name: column for name, column in columns.items() if name in content.held}
-    measures = lists.measures[:, [content.held.index(name) for name in columns]]
+    columns = {name: column for name, column in columns.items() if name in content.column_names}
+    measures = lists.measures[:, [content.column_names.index(name) for name in columns]]
     return [*repeats(lists, digests), *columns_unlike(columns, measures)]
 
 
-def repeats(lists: SeenSample, digests: np.ndarray, those: str = "training lists") -> list[str]:
+def repeats(lists: ListSample, digests: np.ndarray, those: str = "training lists") -> list[str]:
     """A line if some of the ``lists`` are ``those`` with these digests, or a sample of them."""
     same, count = shared(digests, lists.digests)
     scope = "a sample of " if SAMPLE_SIZE in (digests.size, lists.digests.size) else ""
@@ -292,13 +292,13 @@ class BlockVisit(NamedTuple):
     def of(visit: Visit, begin: int, end: int) -> "BlockVisit":
         """A visit to the block with the lists of the files from ``begin`` to ``end``."""
         (lists, visitors), entries = visit, dict[tuple[int, str], tuple[int, np.ndarray, list[list[Any]]]]()
-        first, last = np.searchsorted(lists.places, [begin, end]).tolist()
+        first, last = np.searchsorted(lists.indices, [begin, end]).tolist()
         for number, (a, b) in enumerate(pairwise(lists.corpus.lists[first : last + 1].tolist()), start=first):
             inputs = [
                 [*(each[a:b] for each in visitor.of_candidates), *(each[number] for each in visitor.of_lists)]
                 for visitor in visitors
             ]
-            entries[int(lists.places[number]) - begin, lists.ids[number]] = number, lists.corpus.stats[a:b], inputs
+            entries[int(lists.indices[number]) - begin, lists.ids[number]] = number, lists.corpus.stats[a:b], inputs
         return BlockVisit(entries, [visitor._replace(add=None, of_candidates=(), of_lists=()) for visitor in visitors])
 
 
@@ -308,12 +308,12 @@ class RereadBlock(NamedTuple):
 
     lists: list[tuple[int, list[tuple[int, list[Any]]]]]
     long: int
-    seen: Mapping[str, Place]
+    id_places: Mapping[str, Place]
 
 
 def reread(job: BlockJob, block: Block) -> RereadBlock:
     """Read the lists of a block, and look at them; those of the corpus have its candidates alone."""
-    (begin, visits), content, decode, places = block.known, job.content(), job.recipe.decode, dict(block.seen)
+    (begin, visits), content, decode, places = block.visits, job.content(), job.recipe.decode, dict(block.earlier)
     gains, lists, long = None if decode.gains is None else gain_functions.get(decode.gains), [], 0
     opens = any(visitor.opens for visit in visits for visitor in visit.visitors)
     for index, nbest in enumerate(one_by_one(block.read(places))):
@@ -326,7 +326,7 @@ def reread(job: BlockJob, block: Block) -> RereadBlock:
             number, stats, inputs = visit.lists[name]
             if entry is None:
                 survivors = nbest if len(nbest) == len(stats) else content.without_bad(nbest)
-                pair = content.compared(survivors) if opens and len(stats) else None
+                pair = content.comparable(survivors) if opens and len(stats) else None
                 evidence = pair and Evidence(content, pair.nbest, pair.content, decode.most, gains)
                 entry = RereadList(survivors, stats, pair, evidence, [])
             entry = entry._replace(findings=[])
@@ -335,7 +335,7 @@ def reread(job: BlockJob, block: Block) -> RereadBlock:
             by_visit.append((number, entry.findings))
         lists.append((begin + index, by_visit))
         long += evidence is not None and evidence.cut
-    return RereadBlock(lists, long, {name: place for name, place in places.items() if name not in block.seen})
+    return RereadBlock(lists, long, {name: place for name, place in places.items() if name not in block.earlier})
 
 
 def visit_lists(recipe: ListRecipe, data: Data, split: str, visits: Sequence[Visit]) -> int:
@@ -343,7 +343,7 @@ def visit_lists(recipe: ListRecipe, data: Data, split: str, visits: Sequence[Vis
     have."""
     failure, count, long = list[RerankError](), 0, 0
     masks = [np.zeros(lists.corpus.list_count, np.bool_) for lists, _ in visits]
-    indices = np.unique(np.concatenate([lists.places for lists, _ in visits]))
+    indices = np.unique(np.concatenate([lists.indices for lists, _ in visits]))
     whole = any(visitor.whole for _, visitors in visits for visitor in visitors)
     job = BlockJob(recipe, Spool(None), tuple(sys.path), ScoreColumns.of_table(data.table.about))
 
@@ -353,7 +353,7 @@ def visit_lists(recipe: ListRecipe, data: Data, split: str, visits: Sequence[Vis
             begin, count = count, count + block.list_count
             block_visits = [BlockVisit.of(visit, begin, count) for visit in visits]
             if whole or any(each.lists for each in block_visits):
-                yield block._replace(known=(begin, block_visits))
+                yield block._replace(visits=(begin, block_visits))
 
     with counting(f"read {split} again", total=indices.size) as progress:
         for _, result in run_blocks(data.engine, partial(reread, job), blocks()):

@@ -98,7 +98,7 @@ def fit(
     if start is not None:
         recipe = start.recipe if recipe is None else recipe
         if is_frame(lists) or is_table(lists):
-            lists = start.frame_lists(lists, columns, known=True)
+            lists = start.frame_lists(lists, columns, with_truth=True)
     lists = lists_from(lists, columns if not isinstance(lists, FrameLists) else {})
     answer = getattr(lists, "answer", None) if answer is None else answer
     frame: dict[str, Any] = {}

@@ -108,7 +108,9 @@ class ListKind(Kind[ListRecipe]):
         base_doubts = [*about.get("amiss", [])]
         if self.data.table.about.get("scored") and not says_scores(recipe.data.reader):
             corpora = (each.corpus for each in (self.data.training, *self.data.others.values()))
-            base_doubts += [doubt_of_base(self.content.held[0], ((of.lists, of.gain, of.base) for of in corpora))]
+            base_doubts += [
+                doubt_of_base(self.content.column_names[0], ((of.lists, of.gain, of.base) for of in corpora))
+            ]
         self.base_doubt = " ".join(filter(None, base_doubts))
         for line in filter(None, [*self.doubts, self.base_doubt]):
             log.warning("%s", line)
@@ -189,7 +191,7 @@ class ListKind(Kind[ListRecipe]):
             training_data=data_identity(data.training.key, winner.recipe),
             lists=int(winner.training.get("lists", 0)),
             training_base=base["training"],
-            columns=columns_seen(self.content.held, self.content.used, data.training.seen),
+            columns=columns_seen(self.content.column_names, self.content.live_columns, data.training.sample),
             files={kind: [self.inputs.digest(path) for path in paths] for kind, paths in files.items()},
             decodings=winner.decodings,
             decision=winner.decision,
@@ -206,7 +208,7 @@ class ListKind(Kind[ListRecipe]):
         arrays = votes.arrays() if votes else {}
         weights = {name: raw_weights(weights, data.table) for name, weights in winner.weights.items()}
         brackets = winner.brackets.arrays._asdict() if winner.brackets else {}
-        digests = data.training.seen.digests
+        digests = data.training.sample.digests
         self.model = Model(settings, about, data.table, weights, winner.state, arrays, brackets, digests)
         return self.model
 

@@ -15,7 +15,7 @@ from rerank.base.ranges import Range
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import Content, MeasuredLists, Pair
 from rerank.extraction.kinds import content_of
-from rerank.extraction.seen import SeenLists, SeenSample
+from rerank.extraction.sample import ListSample, ListSampler
 from rerank.extraction.texts import TextContent
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import (
@@ -164,7 +164,7 @@ def _measure(
     """The metric, the lists, the rows (float64 [L, K]) of the answers of a model, or of anybody, to all of them, by
     which predictor these are, and what speaks against claims."""
     if isinstance(model, Reranker) and (is_frame(lists) or is_table(lists)):
-        lists = model.frame_lists(lists, columns, known=True)
+        lists = model.frame_lists(lists, columns, with_truth=True)
     first, lists = first_list(lists_from(lists, columns if not isinstance(lists, FrameLists) else {}))
     scorer, examples = None, list[Lists]()
     measurements, rows = list[tuple[np.ndarray, np.ndarray, np.ndarray]](), list[np.ndarray]()
@@ -191,13 +191,13 @@ def _measure(
         choices = iterate(model, f"a model, or {what}", "model")
         take, by = _scores if ordered else _index, ""
         choose = lambda pairs: [take(next(choices, _MISSING), pair.nbest) for pair in pairs]  # noqa: E731
-    count, sampler = SkipCount(getattr(lists, "on_bad_list", "error")), SeenLists(content.held)
+    count, sampler = SkipCount(getattr(lists, "on_bad_list", "error")), ListSampler(content.column_names)
     options: Any = {"texts": isinstance(content, TextContent), "gains": isinstance(content.metric, Gain)}
     with error_context():
-        usable = content.measured(one_by_one(memory_blocks(lists, **options)), count)
+        usable = content.measure(one_by_one(memory_blocks(lists, **options)), count)
         while batch := list(islice(usable, BATCH_SIZE)):
             for item, answer in zip(batch, choose([item.pair for item in batch if item.pair]), strict=True):
-                measurements.append((item.held.base, item.stats, item.reference))
+                measurements.append((item.rows.base, item.stats, item.reference))
                 rows.append(_row_of(content, item, answer))
                 sampler.add(item.lists)
                 examples += [item.lists][: ACCOUNT_LISTS - len(examples)]
@@ -217,10 +217,10 @@ def _measure(
 
 
 def _doubts(
-    content: Content[Any], corpus: Corpus, first: Sequence[Lists], sample: SeenSample, reader: Mapping[str, Any]
+    content: Content[Any], corpus: Corpus, first: Sequence[Lists], sample: ListSample, reader: Mapping[str, Any]
 ) -> str:
     """What speaks against claims, which is logged; as is whether references look like those of other lists."""
-    metric, base = content.metric, content.held[0] if corpus.base.any() else None
+    metric, base = content.metric, content.column_names[0] if corpus.base.any() else None
     several = first if len(first) >= MIN_LENGTHS else ()  # of few lists, one may differ by chance
     doubts = doubts_about(several, metric, reader, base, corpus.lists, corpus.gain, corpus.base)
     blind = {"oracle": scored_rows(corpus, metric, corpus.gain), "random": blind_rows(corpus, metric)}
@@ -237,7 +237,7 @@ def _row_of(content: Content[Any], item: MeasuredLists, answer: Answer) -> np.nd
         assert item.pair is not None
         return content.text_stats(item.pair, answer)
     if isinstance(answer, np.ndarray):
-        lists = item.lists.first, answer, item.held.base, item.stats, item.reference
+        lists = item.lists.first, answer, item.rows.base, item.stats, item.reference
         return np.asarray(rows_of_scores(content.metric, *lists)[0])
     return np.asarray(chosen_rows(item.stats, np.array([answer]))[0])
 

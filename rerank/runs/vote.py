@@ -212,15 +212,19 @@ def load_source(
     example = first.with_names()
     score_columns = ScoreColumns(example.names, example.names[example.column])
     content = content_of(recipe, columns=score_columns, keeps_texts=False)
-    base = None if first.unscored else content.held[0]
-    names = [name for name in content.held if name in example.names and (base is not None or name != content.held[0])]
+    base = None if first.unscored else content.column_names[0]
+    names = [
+        name
+        for name in content.column_names
+        if name in example.names and (base is not None or name != content.column_names[0])
+    ]
     names += [WORDS] if with_words and content.metric.name == "wer" and WORDS not in names else []
     if unknown := set(use or ()) - set(names):
         raise RecipeError(f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns")
     names = [name for name in names if use is None or name in use]
     parts, sample, empty = list[tuple[np.ndarray, ...]](), list[Lists](), 0
-    for block in content.measured(rows, count):
-        nbest, sizes = block.held.with_names(), np.diff(block.lists.first)
+    for block in content.measure(rows, count):
+        nbest, sizes = block.rows.with_names(), np.diff(block.lists.first)
         sample, empty = [*sample, *block.lists.each()][:FIRST_LISTS], empty + int((sizes == 0).sum())
         if len(nbest):
             base_scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))

@@ -26,7 +26,7 @@ from rerank.extraction import blocks, extraction
 from rerank.extraction.blocks import Spool
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import divide, extract_split, extract_training
-from rerank.extraction.seen import SeenSample
+from rerank.extraction.sample import ListSample
 from rerank.pool import Engine, Processes
 from rerank.readers import inputs
 from rerank.recipes.recipe import ListRecipe, TextRecipe
@@ -110,7 +110,7 @@ def test_blocks_and_shards_change_nothing(kind, data, tmp_path, monkeypatch):
             assert_same_extracted(one, reference)
             assert one.about["seconds"] > 0
         entries = {path.name for path in (store.directory / key).iterdir()}
-        seen = {f"seen_{name}.npy" for name in SeenSample._fields}
+        seen = {f"sample_{name}.npy" for name in ListSample._fields}
         assert entries == {"checksums.json", "corpus", "split.json", "table"} | seen
 
 

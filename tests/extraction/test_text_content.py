@@ -292,15 +292,15 @@ def test_blocks_give_what_lists_give(features: dict[str, Any], tmp_path: Path, m
     for split in (1, 2, 3):
         write(tmp_path / f"{split}.jsonl.gz", split)
     made, taken = ragged_recipe(tmp_path, **features), list[int]()
-    measured_block = TextContent.measured_block
+    measure_block = TextContent.measure_block
 
     def counted(self: TextContent, block: Lists) -> Any:
-        pair = measured_block(self, block)
+        pair = measure_block(self, block)
         taken.append(0 if pair is None else block.list_count)
         return pair
 
     with monkeypatch.context() as patch:
-        patch.setattr(TextContent, "measured_block", counted)
+        patch.setattr(TextContent, "measure_block", counted)
         extracted, table = extract_training(made)
         others = [extract_split(made, split, table) for split in ("2", "3")]
     assert sum(taken) > 300

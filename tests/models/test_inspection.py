@@ -19,7 +19,7 @@ import rerank
 from rerank.base.errors import DataError
 from rerank.data.symbols import text_hash
 from rerank.extraction.content import Pair
-from rerank.extraction.seen import AGREEMENT, MEAN, SPREAD, SeenLists, SeenSample, measure_columns, values_of
+from rerank.extraction.sample import AGREEMENT, MEAN, SPREAD, ListSample, ListSampler, measure_columns, values_of
 from rerank.features.table import FeatureTable, HashedTable
 from rerank.features.template import TEXTS
 from rerank.learn.learner import Weights
@@ -276,16 +276,16 @@ def transcripts(split: str) -> list[Lists]:
 
 
 @pytest.fixture(scope="module")
-def train() -> SeenSample:
+def train() -> ListSample:
     """The transcripts of the training split."""
-    found = SeenLists(COLUMNS)
+    found = ListSampler(COLUMNS)
     for nbest in transcripts("train"):
         found.add(nbest)
     return found.finish()
 
 
 @pytest.fixture(scope="module")
-def known(train: SeenSample) -> dict[str, Any]:
+def known(train: ListSample) -> dict[str, Any]:
     return columns_seen(COLUMNS, COLUMNS, train)
 
 
@@ -305,7 +305,7 @@ def unlike(known: dict[str, Any], lists: list[Lists]) -> set[str]:
     return {line.split("'")[1] for line in columns_unlike(known, measures)}
 
 
-def test_what_is_kept_is_what_the_lists_are_like(train: SeenSample, known: dict[str, Any]) -> None:
+def test_what_is_kept_is_what_the_lists_are_like(train: ListSample, known: dict[str, Any]) -> None:
     assert list(known) == list(COLUMNS)
     own, values = known["lm"], train.measures[:, 2]
     for name, measure in zip(COMPARED, (MEAN, SPREAD, AGREEMENT), strict=True):
@@ -317,13 +317,13 @@ def test_what_is_kept_is_what_the_lists_are_like(train: SeenSample, known: dict[
     assert columns_unlike(known, train.measures) == []
 
 
-def test_parts_of_the_training_lists_are_never_called_unlike_them(train: SeenSample) -> None:
+def test_parts_of_the_training_lists_are_never_called_unlike_them(train: ListSample) -> None:
     """200 halves, each beside parts of the other: ``ALPHA`` allows less than a tenth of an alarm."""
     rng = np.random.default_rng(0)
     for _ in range(200):
         order = rng.permutation(train.digests.size)
         half = len(order) // 2
-        known = columns_seen(COLUMNS, COLUMNS, SeenSample(*(array[order[:half]] for array in train)))
+        known = columns_seen(COLUMNS, COLUMNS, ListSample(*(array[order[:half]] for array in train)))
         for last in (half + 1, half + 3, half + 40, None):
             assert columns_unlike(known, train.measures[order[half:last]]) == []
     assert ALPHA * 200 * 4 < 0.1
@@ -340,7 +340,7 @@ def test_another_sign_and_exchanged_columns_are_seen(known: dict[str, Any], how:
 def test_less_than_all_values_and_more_than_none_are_seen(known: dict[str, Any]) -> None:
     zeros = [nbest.replace(scores=np.zeros_like(nbest.scores)) for nbest in transcripts("test")]
     assert unlike(known, zeros) == set(COLUMNS)
-    nothing = SeenSample(np.zeros(200, np.uint64), np.zeros((200, 1, 5)), np.zeros((200, 2), np.int64))
+    nothing = ListSample(np.zeros(200, np.uint64), np.zeros((200, 1, 5)), np.zeros((200, 2), np.int64))
     constant = columns_seen(["score"], ["score"], nothing)
     for sign in (-1.0, 1.0):
         (line,) = columns_unlike(constant, np.full((60, 1, 5), 0.001 * sign))
@@ -355,7 +355,7 @@ def test_lists_that_pass_are_compared_at_their_end(
     turned = [Pair(changed(nbest, "sign"), None) for nbest in transcripts("test")]
     for columns in ({}, known):
         scorer: Any = SimpleNamespace(
-            model=SimpleNamespace(about={"columns": columns}), content=SimpleNamespace(held=COLUMNS)
+            model=SimpleNamespace(about={"columns": columns}), content=SimpleNamespace(column_names=COLUMNS)
         )
         assert list(Scorer.watch(scorer, turned)) == turned
     assert [record.levelname for record in caplog.records] == ["WARNING"]

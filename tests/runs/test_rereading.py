@@ -165,7 +165,7 @@ def test_a_list_that_is_not_found_again_is_an_error(tmp_path: Path) -> None:
     assert len(ids) == test.corpus.list_count == 57
     for changed in (
         replace(test, ids=["test-1", "gone", *test.ids[2:]]),
-        replace(test, ids=[*test.ids[:-1], "gone"], places=np.append(test.places[:-1], 60)),
+        replace(test, ids=[*test.ids[:-1], "gone"], indices=np.append(test.indices[:-1], 60)),
     ):
         with pytest.raises(DataError, match="the list gone of test is not found when lists are read again"):
             visit_lists(recipe, data, "test", [(changed, [see])])

@@ -144,13 +144,13 @@ class NBest:
         object.__setattr__(self, "gains", tuple(gains))
 
     @staticmethod
-    def of(rows: Lists, *, known: bool = True, rule: str | None = None) -> "NBest":
-        """A list that was read, with the answers that ``rule`` finds; without its references and gains if these are not
-        ``known``."""
+    def of(rows: Lists, *, with_truth: bool = True, rule: str | None = None) -> "NBest":
+        """A list that was read, with the answers that ``rule`` finds; without its references and gains if not
+        ``with_truth``."""
         rows = with_answers(rows, rule)
         source = None if rows.source is None else decoded(rows.source)
         right = rows.references if rows.gold is None else (rows.gold.text,)
-        if not known:
+        if not with_truth:
             return NBest(rows.id, rows.candidates, source)
         gains = tuple(rows.scores[:, rows.names.index(GAIN)].tolist()) if GAIN in rows.names else None
         nbest, references = object.__new__(NBest), tuple(map(decoded, right))

@@ -108,8 +108,8 @@ def is_frame(value: Any) -> bool:
 class FrameLists:
     """The lists of a data frame, which begin again whenever they are gone through.
 
-    frame: a ``narwhals.DataFrame``; names: its columns, see ``FrameNames``; known: the score columns by the names that
-    a model has for them; answer: the rule for answers, where no column holds them.
+    frame: a ``narwhals.DataFrame``; names: its columns, see ``FrameNames``; model_columns: the score columns by
+    the names that a model has for them; answer: the rule for answers, where no column holds them.
     """
 
     frame: Any
@@ -119,7 +119,7 @@ class FrameLists:
 
     @staticmethod
     def of(
-        source: Any, names: Mapping[str, Any], known: ScoreColumns | None = None, *, complete: bool = True
+        source: Any, names: Mapping[str, Any], model_columns: ScoreColumns | None = None, *, complete: bool = True
     ) -> "FrameLists":
         """A data frame of any library as lists; one that is lazy is collected.
 
@@ -139,7 +139,7 @@ class FrameLists:
         except narwhals.exceptions.NarwhalsError as error:
             raise DataError(f"a data frame that cannot be used: {error}") from None
         names = dict(names)
-        base = known.base if known and not complete and "score" not in names else None
+        base = model_columns.base if model_columns and not complete and "score" not in names else None
         if base and (base != SCORE or base in present):
             names["score"] = base
         if "columns" in names:
@@ -147,8 +147,8 @@ class FrameLists:
             names["columns"] = columns if isinstance(columns, str) else list(iterate(columns, "names", "columns"))
             check_names(names["columns"], "columns")
         rule = None if names.get("answer") in present else names.pop("answer", None)
-        _check(names, present, named=known is not None)
-        return FrameLists(frame, names, known, check_rule(rule))
+        _check(names, present, named=model_columns is not None)
+        return FrameLists(frame, names, model_columns, check_rule(rule))
 
     @property
     def pairs(self) -> ObjectLists | None:
@@ -177,7 +177,7 @@ class FrameLists:
         ] or [{}] * len(self.frame)
         keys = [key for key in (kind, SCORE, "columns", "answer") if key in of_key]
         every = [dict(zip(keys, row, strict=True)) for row in zip(*(of_key[key] for key in keys), strict=True)]
-        for name, rows in self.places.items():
+        for name, rows in self.rows_by_list.items():
             sides = dict[str, Any]()  # what all rows of a list have
             for key in (key for key in ("source", "references") if key in of_key):
                 values = (of_key[key][row] for row in rows)
@@ -193,7 +193,7 @@ class FrameLists:
             yield NBest(name, candidates, sides.get("source"), () if right is None else right, gains)
 
     @cached_property
-    def places(self) -> dict[str, list[int]]:
+    def rows_by_list(self) -> dict[str, list[int]]:
         """The rows of every list, in their order, by its name."""
         rows = dict[str, list[int]]()
         for row, group in enumerate(self._groups()):

@@ -22,7 +22,7 @@ MEASURES = 5  # of a column in a list, see ``measure_columns``
 MEAN, SPREAD, AGREEMENT, LOWEST, HIGHEST = range(MEASURES)
 
 
-class SeenSample(NamedTuple):
+class ListSample(NamedTuple):
     """S lists in the order of their digests, with C score columns, the base score's first."""
 
     digests: np.ndarray  # uint64 [S]
@@ -77,7 +77,7 @@ def digest(source: bytes | None, texts: Sequence[bytes], values: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(values + content, digest_size=8).digest(), "little")
 
 
-class SeenLists:
+class ListSampler:
     """Collects lists that have ``columns``, the base score's first."""
 
     def __init__(self, columns: Sequence[str]) -> None:
@@ -100,23 +100,23 @@ class SeenLists:
             lengths = (len(texts[a + int(base[a:b].argmax())]), len(right[0])) if right else (0, 0)
             self._rows.append((key, measures[i], lengths))
 
-    def finish(self) -> SeenSample:
+    def finish(self) -> ListSample:
         """The lists that were added."""
         S = len(self._rows)
         digests, measures, lengths = zip(*self._rows, strict=True) if S else ((), (), ())
         arrays = np.reshape(measures, (S, len(self._columns), MEASURES)), np.reshape(lengths, (S, 2)).astype(np.int64)
-        return _smallest(SeenSample(np.array(digests, np.uint64), *arrays))
+        return _smallest(ListSample(np.array(digests, np.uint64), *arrays))
 
 
-def sample(parts: Iterable[SeenSample]) -> SeenSample:
+def sample(parts: Iterable[ListSample]) -> ListSample:
     """The lists of all parts, of which there must be one, or a sample of them."""
-    return reduce(lambda one, other: _smallest(SeenSample(*map(np.concatenate, zip(one, other, strict=True)))), parts)
+    return reduce(lambda one, other: _smallest(ListSample(*map(np.concatenate, zip(one, other, strict=True)))), parts)
 
 
-def _smallest(lists: SeenSample) -> SeenSample:
+def _smallest(lists: ListSample) -> ListSample:
     """At most ``SAMPLE_SIZE`` of the lists, in the order of their digests."""
     order = np.argsort(lists.digests, kind="stable")[:SAMPLE_SIZE]
-    return SeenSample(*(array[order] for array in lists))
+    return ListSample(*(array[order] for array in lists))
 
 
 def shared(others: np.ndarray, digests: np.ndarray) -> tuple[int, int]:

@@ -6,8 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rerank.extraction import seen
-from rerank.extraction.seen import SeenLists, SeenSample, digest, measure_columns, sample, shared, values_of
+from rerank.extraction.sample import (
+    MEASURES,
+    ListSample,
+    ListSampler,
+    digest,
+    measure_columns,
+    sample,
+    shared,
+    values_of,
+)
 from rerank.readers.lists import Lists
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
@@ -69,14 +77,14 @@ def test_a_digest_depends_on_texts_scores_and_source_alone() -> None:
 def test_parts_give_the_sample_of_the_whole(numbers: list[int], cut: int, most: int) -> None:
     every = [text_list(number, np.array([[1.0, number], [2.0, -number]])) for number in numbers]
 
-    def of(lists: list[Lists]) -> SeenSample:
-        found = SeenLists(("score", "lm"))
+    def of(lists: list[Lists]) -> ListSample:
+        found = ListSampler(("score", "lm"))
         for nbest in lists:
             found.add(nbest)
         return found.finish()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(seen, "SAMPLE_SIZE", most)
+        patch.setattr("rerank.extraction.sample.SAMPLE_SIZE", most)
         whole = sample([of(every)])
         parts = sample([of(every[first : first + cut]) for first in range(0, max(len(every), 1), cut)])
         assert all(map(np.array_equal, whole, parts))
@@ -85,10 +93,10 @@ def test_parts_give_the_sample_of_the_whole(numbers: list[int], cut: int, most: 
 
 
 def test_lists_with_fewer_than_two_candidates_are_left_out() -> None:
-    found = SeenLists(("score", "lm"))
+    found = ListSampler(("score", "lm"))
     found.add(text_list(0, np.zeros((1, 2))))
     found.add(text_list(0, np.zeros((0, 2))))
-    assert [array.shape for array in found.finish()] == [(0,), (0, 2, seen.MEASURES), (0, 2)]
+    assert [array.shape for array in found.finish()] == [(0,), (0, 2, MEASURES), (0, 2)]
 
 
 def test_shared_lists_are_counted_in_samples_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +105,7 @@ def test_shared_lists_are_counted_in_samples_too(monkeypatch: pytest.MonkeyPatch
     first, second = np.sort(np.concatenate([both, left])), np.sort(np.concatenate([both, right]))
     assert shared(first, second) == (both.size, second.size)
     assert shared(first, np.zeros(0, np.uint64)) == (0, 0)
-    monkeypatch.setattr(seen, "SAMPLE_SIZE", 400)
+    monkeypatch.setattr("rerank.extraction.sample.SAMPLE_SIZE", 400)
     same, looked_at = shared(first[:400], second[:400])
     assert looked_at > 300
     assert same / looked_at == pytest.approx(both.size / second.size, abs=0.07)
