@@ -25,7 +25,7 @@ from rerank.recipes.settings import files_in
 from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
-from rerank.runs.report.table import NONE, Spread, TextTable, count, fixed
+from rerank.runs.report.table import NONE, TextTable, count, fixed
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, Work, key_of, output_file
 
@@ -105,15 +105,18 @@ class ExampleKind(Kind[ClassificationRecipe]):
 
     def evaluate(self) -> Metrics:
         """By set (and noise level) what the runs get wrong of the test examples of all folds together, with the first
-        seed, beside the largest class as the answer to all; tests are against the best run, and the baselines."""
+        seed, beside the largest class as the answer to all; tests are against the run that is best over all seeds, and
+        the baselines."""
         recipe, results, tests = self.recipe, self.fits, dict[str, outcomes.Data]()
         groups = outcomes.first_seeds(results) if recipe.significance.test is not None else {}
+        of_run = outcomes.group_by(results, lambda result: (*result.key, result.spec.name))
+        means = {key: np.mean([result.error for result in of_all_seeds]) for key, of_all_seeds in of_run.items()}
         for (name, noise), group in groups.items():
             label, classes, _ = self.examples[name]
             usual = np.bincount(label, minlength=len(classes)).argmax()
             predictions = {f"always {classes[usual]}": np.full_like(label, usual)}
             predictions |= {result.spec.name: result.classes for result in group}
-            best = min(group, key=lambda result: result.error).spec.name
+            best = min(group, key=lambda result: means[name, noise, result.spec.name]).spec.name
             rows = outcomes.selections_of(predictions, label, against=best, **recipe.testing)
             others = dict.fromkeys([best, *recipe.significance.against])
             key = outcomes.name_of(name, noise)
@@ -160,21 +163,22 @@ class ExampleKind(Kind[ClassificationRecipe]):
     def summary(self, metrics: Metrics) -> dict[str, Any]:
         """Tiles and a sentence: the best run of the one set, or the best mean ranks over several."""
         ranks = metrics["tables"]["ranks"]
-        results, noise = outcomes.first_seeds(self.fits), self.fits[0].spec.noise
-        groups = {name: runs for (name, level), runs in results.items() if level == noise}
+        at_noise = (entry for entry in metrics["tables"]["results"] if entry["noise"] == self.fits[0].spec.noise)
+        groups = outcomes.group_by(at_noise, lambda entry: entry["set"])
         if len(groups) > 1 and ranks and len(ranks[0]["ranks"]) > 1:
             first, second, *_ = sorted(ranks[0]["ranks"].items(), key=lambda run: run[1])
             tiles = [(name, fixed(rank), f"mean rank over {len(groups)} sets") for name, rank in (first, second)]
             sentence = f"Over {len(groups)} sets {first[0]} has the best mean rank, {fixed(first[1])}"
             return {"tiles": tiles, "sentence": f"{sentence}; {second[0]} follows with {fixed(second[1])}."}
         tiles, sentences = [], list[str]()
-        for name, runs in groups.items():
-            best = min(runs, key=lambda result: result.error)
-            error = Spread.of(best.own_errors)
-            folds = f"mean of {error.values} folds" if error.values > 1 else "of the test part"
-            folds += f" ±{fixed(100 * error.error)}" if error.error is not None else ""
-            sentence = f"On {name}, {best.spec.name} errs on {fixed(100 * error.mean)} % of the test examples ({folds})"
-            tiles.append((f"Error on {name}", f"{fixed(100 * error.mean)} %", f"{best.spec.name}, {folds}"))
+        over, accuracy = "seeds" if len(self.recipe.run_seeds) > 1 else "folds", self.recipe.measure == "accuracy"
+        for name, entries in groups.items():
+            best = min(entries, key=lambda entry: abs(accuracy - entry["mean"]))
+            error = fixed(100 * abs(accuracy - best["mean"]))
+            how = f"mean of {best['values']} {over}" if best["values"] > 1 else "of the test part"
+            how += f" ±{fixed(100 * best['se'])}" if best["se"] is not None else ""
+            sentence = f"On {name}, {best['run']} errs on {error} % of the test examples ({how})"
+            tiles.append((f"Error on {name}", f"{error} %", f"{best['run']}, {how}"))
             if (table := self.comparisons.get(name)) is not None:
                 usual = next(iter(table.rows))
                 sentence += f"; {usual} in {table.metric.text(table.score(usual))} %"

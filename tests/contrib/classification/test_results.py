@@ -340,6 +340,17 @@ def test_a_single_run(root: Path, tmp_path: Path) -> None:
     assert '<td class="n">–</td>' not in page
 
 
+def test_the_best_run_is_that_of_the_table(root: Path, tmp_path: Path) -> None:
+    """Over all seeds, whatever the first of them says."""
+    page, metrics = page_of(root, tmp_path / "out", runs=TWO, seeds=[10, 7, 8], training={"epochs": 1})
+    entries = metrics["tables"]["results"]
+    best = min(entries, key=lambda entry: entry["mean"])
+    first = [run for run in metrics["runs"] if run["seed"] == 10]
+    assert min(first, key=lambda run: run["mean"])["name"] != best["run"]
+    assert f"On marked, {best['run']} errs on {100 * best['mean']:.2f} % of the test examples (mean of 3 seeds" in page
+    assert f"against {best['run']}." in page
+
+
 @needs_browser
 def test_nothing_overflows(tmp_path: Path) -> None:
     (tmp_path / "sets").mkdir()
