@@ -208,7 +208,7 @@ def _measure(
         for line in training_differences(sample, content, scorer.model.about.get("columns", {}), scorer.model.seen):
             log.warning("%s", line)
     elif next(choices, _MISSING) is not _MISSING:
-        raise DataError(f"found more choices than the {len(measurements):,} lists; expected one for each")
+        raise DataError(f"found more choices than the {amount(len(measurements), 'list')}; expected one for each")
     if not measurements:
         raise DataError("no lists to evaluate")
     reader = getattr(lists, "settings", {} if scorer is None else scorer.recipe.data.reader)

@@ -238,7 +238,7 @@ def load_source(
     *others, values = zip(*parts, strict=True)
     sizes, answers, scores, stats, reference = map(np.concatenate, others)
     if sizes.size < folds:
-        message = f"found {sizes.size} lists with candidates; expected {folds} or more, one for each fold"
+        message = f"found {amount(sizes.size, 'list')} with candidates; expected {folds} or more, one for each fold"
         fewer = f", or fewer folds: --folds {sizes.size} (folds={sizes.size})" if sizes.size > 1 else ""
         raise DataError(message + fewer)
     if data["answer"] is not None and answers.max(initial=-1) < 0:

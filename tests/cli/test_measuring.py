@@ -12,6 +12,7 @@ import small
 from commands import Command, failed, refused
 
 import rerank as library
+from rerank.base.encoding import amount
 from rerank.cli.evaluating import shown_names
 
 REWARDS = [[0.5, 2.0, -1.0], [1.0, 0.0], []]
@@ -91,7 +92,7 @@ def test_fewer_folds_are_named_where_there_may_be_fewer(tmp_path: Path, rerank: 
     for command, count, more in (("vote", 2, True), ("vote", 1, False), ("weigh", 2, True), ("weigh", 1, False)):
         (tmp_path / "lists").write_text(f"{json.dumps({'candidates': both})}\n" * count)
         result = rerank(command, tmp_path / "lists")
-        failed(result, 2, f"found {count} lists with candidates; expected 5 or more, one for each fold")
+        failed(result, 2, f"found {amount(count, 'list')} with candidates; expected 5 or more, one for each fold")
         assert (f"fewer folds: --folds {count}" in result.err) == more
         if more:
             assert rerank(command, tmp_path / "lists", "--folds", count).code == 0
