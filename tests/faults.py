@@ -72,24 +72,21 @@ def rerank(
     *arguments: object,
     below: Path,
     fault: Fault | None = None,
-    seconds: float | None = None,
     largest: int | None = None,
 ) -> Ended:
     """A command in a child process, which is a copy of this one: with its compiled kernels.
 
-    fault: called at every step below ``below``; seconds: when to kill it; largest: bytes of a file at most.
+    fault: called at every step below ``below``; largest: bytes of a file at most.
     """
     reading, said = os.pipe()  # it holds all that these runs say
     child = os.fork()
     if not child:
         _in_child([str(part) for part in arguments], below, fault, largest, said)
     os.close(said)
-    end = None if seconds is None else time.monotonic() + seconds
     latest = time.monotonic() + PATIENCE
     while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
-        if (end is not None and time.monotonic() >= end) or time.monotonic() > latest:
+        if time.monotonic() > latest:
             os.kill(child, signal.SIGKILL)
-            end = None
         time.sleep(0.02)
     with os.fdopen(reading, encoding="utf-8") as stream:
         text = stream.read()

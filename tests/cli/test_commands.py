@@ -88,6 +88,8 @@ def test_train_then_test_is_run(rerank, recipe, workspace):
     trained = rerank("run", "--until", "train", recipe, "--output", output)
     assert trained.code == 0
     assert f"model: {output / 'model'}" in trained.out
+    again = rerank("run", "--until", "train", "--resume", recipe, "--output", output)
+    assert ("already finished" in again.err, "epoch" in again.err) == (True, False)
     tested = rerank("run", "--resume", recipe, "--output", output)
     whole = rerank("run", recipe, "--output", workspace / "at once")
     assert tested.code == whole.code == 0
@@ -169,15 +171,15 @@ def test_a_pipe_is_answered_list_by_list(tmp_path):
     ],
     ids=["charniak", "counted", "groups", "indented"],
 )
-def test_a_pipe_of_trees_is_answered_list_by_list(model, reader, written):
-    with process("rank", model, "-", "--reader", reader, stderr=subprocess.DEVNULL) as running:
+def test_a_pipe_of_trees_is_answered_list_by_list(model, reader, written, monkeypatch):
+    given, answered = os.pipe()
+    monkeypatch.setattr(sys, "stdin", os.fdopen(given))
+    rankings = library.load(model).rank_many("-", format=reader)
+    with os.fdopen(answered, "w") as out:
         for word in ("first", "second", "third"):
-            running.stdin.write(written.format(word).encode())
-            running.stdin.flush()
-            assert select.select([running.stdout], [], [], 120)[0]
-            assert running.stdout.readline().split()[-1] == f"{word}))".encode()
-        running.stdin.close()
-        assert running.wait(PATIENCE) == 0
+            print(written.format(word), end="", file=out, flush=True)
+            assert next(rankings).text.split()[-1] == f"{word}))"
+    assert not list(rankings)
 
 
 def test_empty_lists_give_empty_lines(rerank, model):
@@ -470,16 +472,6 @@ def test_damaged_models(rerank, model, small_data, tmp_path):
         failed(rerank(*command), 2, str(copy), "average.npy")
     assert not (tmp_path / "out").exists()
     failed(rerank("rank", tmp_path / "nowhere", nbest), 2, "nowhere: no such directory; check the name")
-
-
-def test_an_interrupt_of_what_cannot_be_resumed(rerank, monkeypatch, small_data, model):
-    def interrupt(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("rerank.readers.reader.make_reader", interrupt)
-    result = rerank("rank", model, small_data / "test.nbest.gz", "--reader", "charniak")
-    failed(result, 130, "interrupted")
-    assert "--resume" not in result.err
 
 
 # processes of their own

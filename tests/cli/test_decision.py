@@ -238,9 +238,8 @@ def test_how_to_decode_needs_a_way_to(rerank: Command, small_run: Path, small_da
 
 
 def test_a_model_decodes_as_it_was_tuned(rerank: Command, small_data: Path, workspace: Path, tmp_path: Path) -> None:
-    recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode={"use": "fuse"})
-    experiment.run(recipe, workspace / "fused by command")
-    model, lists, output = workspace / "fused by command" / "model", small_data / "test.nbest.gz", tmp_path / "out.gz"
+    model, lists = run_of("fuse", small_data, workspace) / "model", small_data / "test.nbest.gz"
+    output = tmp_path / "out.gz"
     assert rerank("rank", model, lists, "--output", output).code == 0
     answers = small.lines_of(output)
     sharp = rerank("rank", model, lists, "--decode", "{sharpness: 1.0e+6}").out.splitlines()

@@ -230,11 +230,11 @@ ADAPTIVE = [
     (make(name, {"loss": loss, "normalized": normalized} | dict(zip(ends, values, strict=True))), size)
     for name, ends in (("arda", ("delta", "eta")), ("ftrl", ("beta", "alpha")))
     for values in ((0.0, 1e-300), (0.0, 1e300), (1e-300, 1.0), (1e300, 1.0))
-    for loss, normalized, size in product(("hinge", "exponential", "log", "bayes"), (False, True), (1e-30, 1e30))
+    for loss, normalized, size in product(("hinge", "log"), (False, True), (1e-30, 1e30))
 ]
 WINNOW = [
     (make(name, {"loss": loss, "eta": eta, "mu": mu, "update": "always", "base_rate": 0.5}), size)
-    for name, loss in product(("uwin", "nwin"), ("perceptron", "exponential", "log"))
+    for name, loss in product(("uwin", "nwin"), ("perceptron", "log"))
     for eta, mu, size in ((1e308, 1.0, 1.0), (1e3, 1e20, 3e38), (1e300, 1e-100, 1e-38))
 ]
 DUAL = [

@@ -200,7 +200,9 @@ def test_signals_are_taken_for_the_time_of_the_command_and_passed_on(
 
     before = {number: signal.signal(number, own) for number in interrupts.SIGNALS}
     try:
-        failed(rerank(*instead(monkeypatch, name, lambda: signal.raise_signal(sent))), 128 + sent, "interrupted")
+        ended = rerank(*instead(monkeypatch, name, lambda: signal.raise_signal(sent)))
+        failed(ended, 128 + sent, "interrupted")
+        assert "--resume" not in ended.err  # there is nothing yet that could be
         assert [signal.getsignal(number) for number in interrupts.SIGNALS] == [own] * len(interrupts.SIGNALS)
         assert seen == [sent]  # by the fixture: a command that takes it all the same lets it go no further
     finally:

@@ -89,6 +89,7 @@ def recipe_of(kind: str, data: Path, shard_size: float = 256.0) -> ListRecipe:
 def test_blocks_and_shards_change_nothing(kind, data, tmp_path, monkeypatch):
     (tmp_path / "brackets_for_tests.py").write_text("def count(one):\n    return {str(one.text.count('(')): 1}\n")
     monkeypatch.syspath_prepend(tmp_path)
+    small.write_slices(data, {"train": 24, "test": 8})
     recipe = recipe_of(kind, data)
     whole, table = extract_training(recipe)
     test = extract_split(recipe, "test", table)

@@ -232,7 +232,7 @@ def lines(seed: int, number: int = 300) -> Iterator[str]:
             {"text": f" {rng.choice('abc')} {rng.choice('de')}:é", "score": round(rng.gauss(0, 1), 3), "stop": "eos"}
             | {"lm": rng.choice([-0.0, 0, 1, 2.5, -7]), "n": rng.randrange(400), "gain": rng.randrange(2)}
             | {"answer": rng.choice(["1", "2", " 2 ", "ä", "", None])}
-            for _ in range(rng.choice([1, 1, 2, 3, 8, 140]))
+            for _ in range(rng.choice([1, 1, 2, 3, 8] * 5 + [140]))
         ]
         item: dict[str, Any] = {"id": i, "candidates": entries}
         if rng.random() < 0.3:

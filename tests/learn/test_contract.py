@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from own_rules import Average
 from strategies import random_corpus, run, targets
-from variants import every_learner, every_variant, make
+from variants import every_family, every_variant, make
 
 from rerank.base.errors import RecipeError
 from rerank.contrib.sklearn.classifiers import OnlineClassifier
@@ -27,7 +27,7 @@ def test_every_learner_keeps_the_contract(name: str, parameters: dict[str, Any])
     check_contract(make(name, parameters))
 
 
-@every_learner
+@every_family
 def test_without_an_average_the_last_predictor_is_the_same(name: str, parameters: dict[str, Any]) -> None:
     learner, corpus = make(name, parameters), replace(random_corpus(5), free=2)
     fresh = learner.init(corpus.width, corpus.candidate_count)

@@ -113,7 +113,7 @@ TRUNCATED: list[dict[str, Any]] = [
     {"l1": 0.01, "base": 0.5, "base_rate": 0.25},
     {"loss": "logistic", "eta": 2.0, "l1": 0.02, "theta": 0.7},
     {"loss": "log", "l1": 0.01, "every": 3, "update": "mistakes"},
-    {"loss": "exponential", "eta": 0.25, "l1": 0.01, "every": 2},
+    {"loss": "logistic", "eta": 0.25, "l1": 0.01, "every": 2},
 ]
 
 STEPS = UPDATES | losses("perceptron hinge cost logistic log bayes")

@@ -124,7 +124,7 @@ RDA: list[dict[str, Any]] = [
     {},
     {"l1": 0.015625, "update": "mistakes"},
     {"l1": 0.015625, "l2": 0.0625, "update": "always", "base": 0.5, "base_rate": 0.25},
-    {"loss": "perceptron", "eta": 0.5, "l2": 0.125, "update": "mistakes"},
+    {"eta": 0.5, "l2": 0.125, "update": "mistakes"},
     {"loss": "exponential", "l2": 0.0625, "eta": 8.0, "update": "always"},
     {"loss": "log", "l1": 0.0078125, "update": "always", "base_rate": 0.25},
 ]
@@ -144,14 +144,13 @@ FTRL: list[dict[str, Any]] = [
     {"l1": 0.05, "l2": 0.02, "base": 0.5, "base_rate": 0.25},
     {"loss": "hinge", "l1": 0.1, "normalized": False, "update": "mistakes"},
     {"loss": "log", "l1": 0.02, "beta": 0.0},
-    {"loss": "exponential", "alpha": 0.1, "beta": 1.0, "normalized": False},
 ]
 
 AVERAGED = UPDATES | {"eta": [0.5, 1.0, 3.0], "l1": [0.0, 0.125, 0.25, 1.0], "l2": [0.0, 0.5]}
 SAME: dict[str, list[Any]] = UPDATES | losses("hinge log bayes") | {"normalized": [False, True]}
 
 ENTRIES = {
-    "rda": descending(rda, RDA, AVERAGED | losses("perceptron hinge log"), "eta", exact_loss),
+    "rda": descending(rda, RDA, AVERAGED | losses("hinge log"), "eta", exact_loss),
     "vrda": descending(rda, VOTED_RDA, AVERAGED | losses("hinge logistic log"), "eta", exact_loss),
     "arda": descending(
         DualAveraging, ARDA, SAME | {"eta": [0.25, 1.0, 3.0], "delta": [0.0, 0.01, 1.0], "l1": [0.0, 0.05, 0.2]}, "eta"
