@@ -195,8 +195,9 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("name", ["processes", "dask"])
+@pytest.mark.parametrize(
+    ("name", "number"), [("processes", signal.SIGINT), ("processes", signal.SIGTERM), ("dask", signal.SIGINT)]
+)
 def test_an_interrupt_ends_the_workers(name: str, number: int, tmp_path: Path) -> None:
     """In silence; Ctrl-C reaches the workers too, SIGTERM this process alone."""
     if name == "dask":

@@ -182,13 +182,6 @@ def test_a_pipe_of_trees_is_answered_list_by_list(model, reader, written, monkey
     assert not list(rankings)
 
 
-def test_empty_lists_give_empty_lines(rerank, model):
-    data = b"1\ta\n-1\n(S1 (NN x))\n\n0\tb\n\n1\tc\n-1\n(S1 (NN y))\n\n"
-    result = rerank("rank", model, stdin=data)
-    assert (result.code, result.out) == (0, "(S1 (NN x))\n\n(S1 (NN y))\n")
-    assert "1 of the 3 lists had no usable candidate: an empty line each" in result.err
-
-
 def test_bad_lists_keep_their_places(rerank, model):
     data = b"1\ta\nbad\n(S1 (NN x))\n\n1\tb\n-1\n(S1 (NN [/y]))\n\n1\tc\n-1\n(S1 (NN z)\n\n"
     failed(rerank("rank", model, stdin=data), 2, "<stdin>:2: list a", "if most are like it, check that the file")
@@ -289,7 +282,6 @@ def test_evaluate_refuses(rerank, small_data, tmp_path):
     failed(rerank("evaluate", short, gold), 2, str(short), "end after 39")
     failed(rerank("evaluate", gold, short), 2, str(short), "end after 39")
     failed(rerank("evaluate", gold), 2, "expected HYP REF")
-    failed(rerank("evaluate", "-", "-"), 2, "only one input can be '-'")
     failed(rerank("evaluate", gold, "-", gold), 2, "name a file")
     failed(rerank("evaluate", gold, gold, "--metric", "bleuu"), 2, "unknown metric 'bleuu'; did you mean bleu?")
 
@@ -394,8 +386,6 @@ def test_usage(rerank, recipe, tmp_path):
     ("setting", "parts"),
     [
         ("training.epochs=0", ["training.epochs: found 0"]),
-        ("trainig.epochs=3", ["trainig: unknown setting; did you mean training?"]),
-        ("learner.name=vrdaa", ["learner.name: unknown learner 'vrdaa'; did you mean vrda"]),
         ("learner.eta=1", ["learner: learner perceptron has no setting 'eta'"]),
         ("training.select={learner: {l1: 1}}", ["training.select.learner.name: no learner is named"]),
         ("data.reader.name=charnak", ["data.reader.name: unknown reader 'charnak'; did you mean"]),
@@ -419,10 +409,6 @@ def test_wrong_settings_fail_before_anything_is_touched(rerank, recipe, tmp_path
 def test_wrong_recipes(rerank, tmp_path):
     failed(rerank("run", tmp_path / "none.yaml"), 2, "none.yaml: cannot read the recipe", "known: asr, classification,")
     failed(rerank("run", "quikstart"), 2, "did you mean quickstart?", "papers/vrda-table1", "translation")
-    failed(rerank("run", tmp_path), 2, "cannot read the recipe")
-    for text, part in (("a: [", "not valid YAML"), ("x", "expected a mapping"), ("sed: 1", "did you mean seed")):
-        (tmp_path / "bad.yaml").write_text(text)
-        failed(rerank("run", tmp_path / "bad.yaml"), 2, "bad.yaml: ", part)
 
 
 WRONG: list[tuple[str, Any, list[str]]] = [  # files of the test split, what becomes of them, what is said

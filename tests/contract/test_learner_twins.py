@@ -101,7 +101,7 @@ def test_all_that_is_done_with_any_parameters_is_what_the_twin_does(
         np.testing.assert_array_equal(vote(votes, other), reference.votes(trace, other))
 
 
-@every_variant
+@every_learner
 def test_votes_hold_the_weights_of_the_state_however_sure_a_learner_is(name: str, parameters: dict[str, Any]) -> None:
     """Large values drive P(y) to 0 and 1: coefficients vanish, and updates of one candidate are logged."""
     random = np.random.default_rng(11)
@@ -174,7 +174,7 @@ def assert_votes_equal_brute_force(learner: Learner, training: Corpus, corpus: C
     np.testing.assert_array_equal(vote(votes, corpus), reference.votes(trace, corpus))
 
 
-@every_variant
+@every_learner
 def test_votes_equal_brute_force_on_real_numbers(name: str, parameters: dict[str, Any]) -> None:
     assert_votes_equal_brute_force(make(name, parameters), real_corpus(5, 60, False), real_corpus(6, 20, False))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from strategies import in_parts, random_corpus, targets
-from variants import FIRST, every, every_learner, make
+from variants import FAMILIES, FIRST, every, make
 
 from rerank.contrib.structures.chain import chains_of
 from rerank.contrib.structures.training import ChainProblem, train_chains
@@ -103,9 +103,18 @@ def parted(learner: Learner, corpus: Corpus, place: Path) -> tuple[Weights, Step
 FEW = "few columns touched"  # what is summed late is there most
 
 
-@every_learner
 @pytest.mark.parametrize(
-    ("trained", "on"), [*((plain, on) for on in CORPORA), *((way, FEW) for way in (resumed, warm, batches, parted))]
+    ("trained", "on", "name", "parameters"),
+    [
+        *((plain, on, *variant.values) for on in CORPORA for variant in FIRST),
+        *(
+            (way, FEW, *one.values)
+            for way in (resumed, warm, batches, parted)
+            for one in FIRST
+            if one.values[0] in FAMILIES
+        ),
+    ],
+    ids=str,
 )
 def test_the_average_is_the_mean_over_all_visits(
     trained: Callable[..., tuple[Weights, Steps]], on: str, name: str, parameters: dict[str, Any], tmp_path: Path

@@ -150,8 +150,6 @@ def test_options_and_paths_are_checked(place: Path) -> None:
             JoinedReader(of=of)
     with pytest.raises(DataError, match="names 1 files; expected 2"):
         list(JoinedReader().read(path(place, LISTS)))
-    with pytest.raises(DataError, match="only one input can be '-'"):
-        list(JoinedReader().read("-,-"))
     with pytest.raises(DataError, match="2 columns are named here; the reader's option names has 1"):
         read(place, LISTS, SCORES, names=["x"])
 

@@ -63,12 +63,6 @@ def test_lists_that_ids_leave_out_have_theirs_too(files: Files) -> None:
     assert outline(pairs)[2:] == [("2", 0, b"s2", (b"r2",)), ("3", 1, b"s3", (b"r3",))]
 
 
-def test_references_by_id_count_as_the_lists_do(files: Files) -> None:
-    lists = b"1 ||| a ||| -1\n2 ||| b ||| -1\n"
-    pairs = files.read(lists, None, b"1 ||| r1\n1 ||| R1\n2 ||| r2\n", Moses(first_id=1), form="id")
-    assert outline(pairs) == [("1", 1, b"", (b"r1", b"R1")), ("2", 1, b"", (b"r2",))]
-
-
 def test_lists_within_other_readers_begin_where_these_do(tmp_path: Path) -> None:
     (tmp_path / "lists").write_bytes(b"1 ||| a ||| -1\n2 ||| b ||| -2\n")
     (tmp_path / "scores").write_bytes(b"-5\n-6\n")

@@ -61,20 +61,6 @@ def test_arrays_hold_preorder_parents_sizes_and_spans(tree: nltk.Tree) -> None:
     assert parsed.parent[first] == -1
 
 
-def test_no_trees_and_empty_labels() -> None:
-    symbols = SymbolTable()
-    assert parse_brackets([], symbols).first.tolist() == [0]
-    parsed = parse_brackets([b"( (S (NN a)))"], symbols)
-    assert to_nltk(parsed, 0, symbols) == nltk.Tree("", [nltk.Tree("S", [nltk.Tree("NN", ["a"])])])
-
-
-def test_bytes_that_are_not_utf8_survive() -> None:
-    symbols = SymbolTable()
-    word = b"caf\xe9\xff"
-    parsed = parse_brackets([b"(NN " + word + b")"], symbols)
-    assert symbols.text(int(parsed.word[0])).encode("utf-8", "surrogateescape") == word
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -120,11 +106,6 @@ def test_words_with_equals_signs_are_words(text: bytes) -> None:
 def test_a_failed_parse_excuses_no_other() -> None:
     with pytest.raises(DataError, match="file:7: a node without children"):
         parse_brackets([b"(())", b"(S (NN a) (NP))"], SymbolTable(), path="file", lines=[3, 7])
-
-
-def test_errors_count_lines_within_a_tree() -> None:
-    with pytest.raises(DataError, match="file:12: a word beside"):
-        parse_brackets([b"(S\n (NP (NN a))\n (NN b c))"], SymbolTable(), path="file", lines=[10])
 
 
 def test_more_new_symbols_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:

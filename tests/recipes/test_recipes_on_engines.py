@@ -21,7 +21,7 @@ Recipes = Callable[[str], TaskRecipe]
 Results = Callable[[str], dict[str, Any]]
 NAMES = sorted(shipped_recipes())
 ONE_EACH = ["quickstart", "translation", "asr", "llm", "classification", "papers/arow-figure2"]  # of every kind of data
-LISTS = 24  # of a split of lists in JSON lines
+LISTS = 16  # of a split of lists in JSON lines
 # What would take time, and says nothing about engines.
 TUNED = ("figure5", "figures3-4", "table2", "table3", "table4", "table5")
 SECTIONS = (  # the recipe has a hundred
@@ -45,7 +45,7 @@ SMALL = {f"papers/cw-{name}": ["data.sets=[sentiment_kitchen, news_comp]"] for n
 
 
 def parses(root: Path) -> None:
-    small.write_slices(root, {"train": 40, "dev": 12, "test": 12})
+    small.write_slices(root, {"train": 24, "dev": 8, "test": 8})
 
 
 def texts(root: Path) -> None:

@@ -131,7 +131,7 @@ def kana(text: str) -> str:
 def test_ways_to_write_that_references_do_not_share_are_named(
     change: Callable[[str], str], right: Callable[[str], str], found: str, advice: str, tmp_path: Path, rerank: Command
 ) -> None:
-    lines = written(lines_of("test"), change, right=right)
+    lines = written(lines_of("test")[:50], change, right=right)
     place = write(tmp_path, test=lines, train=lines)
     for warned in (
         "".join(rerank("oracle", "--reader", "jsonl", "--metric", "wer", place / "test.jsonl")[1:]),

@@ -29,6 +29,14 @@ DECODE = {"kinds": ["fuse", "learned"], "use": "learned"}
 
 
 @pytest.fixture(scope="module")
+def small_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fewer lists than elsewhere: trees are fitted to the brackets of all of them."""
+    root = tmp_path_factory.mktemp("fewer")
+    small.write_slices(root, {"train": 60, "dev": 20, "test": 20})
+    return root
+
+
+@pytest.fixture(scope="module")
 def learned_run(small_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose model decodes by what it has learned of brackets."""
     place = tmp_path_factory.mktemp("learned") / "run"
