@@ -114,7 +114,6 @@ FEW = "few columns touched"  # what is summed late is there most
             if one.values[0] in FAMILIES
         ),
     ],
-    ids=str,
 )
 def test_the_average_is_the_mean_over_all_visits(
     trained: Callable[..., tuple[Weights, Steps]], on: str, name: str, parameters: dict[str, Any], tmp_path: Path
