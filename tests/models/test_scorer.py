@@ -1,6 +1,5 @@
 """A model at work: scores, ranks, skipped lists, the reasons for a choice; answers from whole lists."""
 
-import io
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,7 +17,6 @@ from outcomes import read_lists
 
 import rerank
 from rerank.base.errors import DataError, ModelError, RecipeError
-from rerank.contrib.formats.parsers import BerkeleyReader
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import Pair
 from rerank.features.table import FeatureTable
@@ -31,11 +29,10 @@ from rerank.models.decoding import Decoded, best_expected, decode
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
-from rerank.models.scorer import Ranked, Scorer, rank, write_ranked
+from rerank.models.scorer import Ranked, Scorer, rank
 from rerank.readers.memory.nbest import as_list
 from rerank.readers.reader import Lists, Problem, SkipCount
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import load_recipe, read_settings
 from rerank.runs.corpora import Data
 
@@ -112,36 +109,6 @@ def test_contributions_sum_to_the_difference(model, small_data, predictor):
             assert sum(part.feature == "base score" for part in parts) == 1
             differing += len(parts) > 1
     assert differing > 20
-
-
-BAD = Problem("score", "no score", 3, path="file", list_id="bad")
-
-
-def listed(form: str, name: str = "good") -> Ranked:
-    nbest = Lists.one(
-        name, "file", 1, [b"(S1 (NN x))", b"(S1 (VB x))"], [3, 5], np.array([[-1.0], [-2.0]]), form=form, of_trees=True
-    )
-    return Ranked(nbest, np.array([1, 0]), np.array([0.25, 0.5]))
-
-
-def test_bad_lists_are_written_as_empty_ones(tmp_path):
-    out = io.BytesIO()
-    write_ranked(out, CharniakReader(), iter([BAD, listed("header"), BAD.at("last", "file", 3)]), 1)
-    assert out.getvalue() == b"0\tbad\n\n1\tgood\n0.5\t-2.0\n(S1 (VB x))\n\n0\tlast\n\n"
-    (tmp_path / "out").write_bytes(out.getvalue())
-    read = [found for found in CharniakReader().read(tmp_path / "out") if found.problem is None]
-    assert [(found.id, len(found)) for found in read] == [("bad", 0), ("good", 1), ("last", 0)]
-
-
-def test_bad_lists_take_the_form_of_the_others(tmp_path):
-    out = io.BytesIO()
-    write_ranked(out, BerkeleyReader(), iter([BAD, listed("groups"), BAD]))
-    (tmp_path / "out").write_bytes(out.getvalue())
-    found = list(BerkeleyReader().read(tmp_path / "out"))
-    assert [len(each) for each in found if each.problem is None] == [0, 2, 0]
-    only = io.BytesIO()
-    write_ranked(only, CharniakReader(), iter([BAD]))
-    assert only.getvalue() == b"0\tbad\n\n"
 
 
 def test_predictors_that_a_model_does_not_have(model):
@@ -303,20 +270,11 @@ def test_of_equal_expected_gains_the_best_score_is_taken_then_the_first() -> Non
     assert best_expected(expected, np.array([1.0, 2.0, 2.0, 9.0])).tolist() == [1, 3]
 
 
-def test_a_fused_tree_says_who_voted_for_what() -> None:
-    found = answer("parseval", [*TREES, "(())"], [0.0, 0.0, 0.0, 0.0], kind="fuse")
-    assert (found.text, found.place, found.left_out) == ("(S1 (S (X 0) (X 1) (X 2)))", None, 1)
-    assert [(vote.label, vote.candidates) for vote in found.votes] == [
-        ("S", [0, 1, 2]), ("A", [0]), ("B", [2]), ("A", [1]),
-    ]  # fmt: skip
-    assert found.probabilities.tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0])
-    failed = answer("parseval", ["(())", "(())"], [0.0, 1.0], kind="fuse")
-    assert (failed.place, failed.left_out) == (1, 2)
-
-
 def test_trees_without_brackets_are_fused() -> None:
     found = answer("parseval", ["(S1 (X 0))", "(S1 (Y 0))", "(S1 (Y 0))"], [0.1, 0.0, 0.0], kind="fuse")
     assert (found.text, found.place, list(found.votes)) == ("(S1 (Y 0))", 1, [])
+    failed = answer("parseval", ["(())", "(())"], [0.0, 1.0], kind="fuse")
+    assert (failed.place, failed.left_out) == (1, 2)
 
 
 def test_gains_of_a_user_take_the_place_of_the_metric() -> None:
@@ -341,8 +299,6 @@ def test_only_the_best_candidates_are_compared() -> None:
 
 
 def test_what_cannot_be_decoded() -> None:
-    with pytest.raises(RecipeError, match="only trees can be fused"):
-        answer("bleu", ["a", "b"], [0.0, 0.0], kind="fuse")
     own = scorer("bleu")
     with pytest.raises(DataError, match="no candidates"):
         decode(Decoding(kind="mbr", sharpness=1.0), own.content, as_list([], texts=True, name="x"), None, np.zeros(0))

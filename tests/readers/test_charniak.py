@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from outcomes import good, outline, problem_of, written
+from outcomes import good, outline, problem_of
 
 from rerank.readers.lists import Lists
 from rerank.readers.trees import charniak
@@ -147,12 +147,3 @@ def test_write_gives_back_what_was_read(tmp_path: Path) -> None:
     for nbest in read(tmp_path, text + b"0\tnone\n\n"):
         CharniakReader().write(out, good(nbest))
     assert out.getvalue() == text + b"0\tnone\n\n"
-
-
-def test_write_in_a_new_order_with_new_scores(tmp_path: Path) -> None:
-    out = io.BytesIO()
-    CharniakReader().write(out, good(read(tmp_path, A)[0]), [1, 0], np.array([0.5, 7.25]))
-    assert out.getvalue() == b"2\ta\n7.25\t-2.25\n(S1 (NN two))\n0.5\t-1.5\n(S1 (NN one))\n\n"
-    again = good(read(tmp_path, out.getvalue())[0])
-    assert again.base.tolist() == [7.25, 0.5]
-    assert written(CharniakReader(), good(read(tmp_path, A)[0]), np.array([1])) == b"1\ta\n-2.25\n(S1 (NN two))\n\n"

@@ -117,10 +117,6 @@ def test_write_in_a_new_order_with_new_scores(tmp_path: Path) -> None:
     nbest = good(berkeley(tmp_path, b"-1 -5\t(NN x)\n-2 -4\t(NN y)\n")[0])
     BerkeleyReader().write(out, nbest, [1, 0], np.array([0.25, 3.0]))
     assert out.getvalue() == b"3.0\t-2.0\t-4.0\t(NN y)\n0.25\t-1.0\t-5.0\t(NN x)\n\n"
-    assert (
-        outcomes.written(BerkeleyReader(), good(berkeley(tmp_path, HEADED)[0]), [1], np.array([1.5, 2.5]))
-        == b"1\twsj-1\n2.5\t-85.01\t-80.0\t0.125\n(S1 (S (NP (PRP It)) (VP (VBN rained))))\n\n"
-    )
 
 
 PENN = b"""\
