@@ -21,7 +21,7 @@ from rerank.learn.folds import mixture, with_base_column
 from rerank.learn.learner import Weights
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import rows_of_weights
-from rerank.learn.train import ListProblem, score_on, train
+from rerank.learn.train import ListProblem, Training, score_on, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import best_of_lists, metrics, oracles, two_valued
 from rerank.recipes.settings import as_settings
@@ -110,58 +110,71 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         X = validate_data(self, X, **MATRIX)
         if gain is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: it is the gain")
-        has_base, beaten = base is not None, True
         with as_value_errors(type(self).__name__):
-            metric = self._metric()
             learner, automatic = learner_of(self.learner, self.loss)
+            automatic = automatic and base is not None
             plain = not learner.linear  # as trees compare values of different lists
             lists = self._with_statistics(lists_of(X, gain, group, qid, base, plain=plain))
-            dev = None if eval_set is None else self._others(eval_set, qid is None, has_base, plain)
+            dev = None if eval_set is None else self._others(eval_set, qid is None, base is not None, plain)
             require_differences(lists)
             if not issparse(X):
                 for line in remarks_on_all(map("column {} of X".format, count()), X.T, lists.lists):
                     warnings.warn(line, stacklevel=2)
-            seed = seed_of(self.random_state)
-            automatic, search, members = automatic and has_base, None, None
+                lists = replace(lists, free=lists.width) if isinstance(learner, Maxent) else lists
             if dev is None and (automatic or self.early_stopping) and not isinstance(learner, Maxent):
                 lists, dev = self._split(lists)
-            any_ties = self.ties == "any" or (self.ties == "auto" and (not has_base or two_valued(lists)))
+            any_ties = self.ties == "any" or (self.ties == "auto" and (base is None or two_valued(lists)))
+            seed = seed_of(self.random_state)
+            problem = ListProblem(lists, oracles(lists), seed, bool(self.shuffle), any_ties)
             if isinstance(learner, Maxent):
-                lists = lists if issparse(X) else replace(lists, free=lists.width)
-                learner = with_base_column(learner, lists) if automatic else learner
-                members = mixture(learner, lists, metric, oracles, any_ties=any_ties)
-                ((columns, l2),) = members.final_penalties().items()
-                learner, beaten = replace(learner, l2=l2), members.beaten or not automatic
+                training, is_better = self._optimise(learner, problem, dev, automatic)
             elif automatic and dev is not None:
-                search = BaseSearch(dev, metric)
-                learner = replace(learner, base=start_weight(lists) if learner.linear else 0.0)
-            if not learner.linear:
-                training = learner.grow(lists, dev, seed)
-                training.history[-1] |= {} if dev is None else {"dev": self._measure(dev, training.weights["last"])}
+                training, is_better = self._search_base(learner, problem, dev)
             else:
-                observers = [] if dev is None else [score_on(lambda weights: self._measure(dev, weights))]
-                training = train(
-                    learner, ListProblem(lists, oracles(lists), seed, bool(self.shuffle), any_ties),
-                    epochs=int(self.epochs), predictor=self.average,
-                    patience=int(self.n_iter_no_change) if self.early_stopping else None,
-                    observers=observers if search is None else [search.observe],
-                )  # fmt: skip
-                if search is not None:
-                    search.finish(training, self.average)
-            if members is not None:
-                training.weights = dict.fromkeys(
-                    training.weights, members.combine({columns: training.weights["last"]}, lists.width)
-                )
-        if search is not None:
-            beaten = max(line["dev"] for line in training.history) > search.base_score
-        if not beaten:
+                training, is_better = self._train(learner, problem, dev), True
+        if not is_better:
             warnings.warn("nothing was better than the base scores: the ranker is the base itself", stacklevel=2)
             training.weights[self.average] = Weights(np.zeros(lists.width), 1.0)
-        weights = training.weights[self.average]
-        self._has_base, self.validation_scores_ = has_base, [line["dev"] for line in training.history if "dev" in line]
-        self.coef_, self.trees_, self.base_weight_ = weights.w, weights.trees, weights.base if has_base else 0.0
+        weights, self._has_base = training.weights[self.average], base is not None
+        self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
+        self.coef_, self.trees_, self.base_weight_ = weights.w, weights.trees, weights.base if self._has_base else 0.0
         self.n_iter_, self.best_iteration_ = len(training.history), training.epoch
         return self
+
+    def _train(self, learner: Any, problem: ListProblem, dev: Corpus | None, observer: Any = None) -> Training:
+        """Train a learner, or grow trees; their scores on ``dev`` are in the history."""
+        if not learner.linear:
+            training: Training = learner.grow(problem.corpus, dev, problem.seed)
+            training.history[-1] |= {} if dev is None else {"dev": self._measure(dev, training.weights["last"])}
+            return training
+        if observer is None and dev is not None:
+            observer = score_on(lambda weights: self._measure(dev, weights))
+        return train(
+            learner, problem, epochs=int(self.epochs), predictor=self.average,
+            patience=int(self.n_iter_no_change) if self.early_stopping else None,
+            observers=[] if observer is None else [observer],
+        )  # fmt: skip
+
+    def _optimise(
+        self, learner: Maxent, problem: ListProblem, dev: Corpus | None, automatic: bool
+    ) -> tuple[Training, bool]:
+        """The optimum for the best penalties, mixed with those of folds, and whether it is better than the base."""
+        learner = with_base_column(learner, problem.corpus) if automatic else learner
+        members = mixture(learner, problem.corpus, self._metric(), oracles, any_ties=problem.any_ties)
+        ((columns, l2),) = members.final_penalties().items()
+        training = self._train(replace(learner, l2=l2), problem, dev)
+        mixed = members.combine({columns: training.weights["last"]}, problem.corpus.width)
+        training.weights = dict.fromkeys(training.weights, mixed)
+        return training, members.beaten or not automatic
+
+    def _search_base(self, learner: Any, problem: ListProblem, dev: Corpus) -> tuple[Training, bool]:
+        """Training with the best weight of the base score on ``dev``, and whether it is better than the base."""
+        search = BaseSearch(dev, self._metric())
+        start = start_weight(problem.corpus) if learner.linear else 0.0
+        training = self._train(replace(learner, base=start), problem, dev, search.observe)
+        if learner.linear:
+            search.finish(training, self.average)
+        return training, max(line["dev"] for line in training.history) > search.base_score
 
     def predict(self, X: Any, base: Any = None) -> np.ndarray:
         """float64 [n]: the scores of the rows of ``X``, higher for better; comparable within a list.
