@@ -10,7 +10,7 @@ template BaseScore is the base score, whose one weight is what both are together
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -155,30 +155,19 @@ def stored_model(source: str, kind: type[BaseModel]) -> Iterator[tuple[Path, dic
 
 
 def _load(source: Path, header: dict[str, Any]) -> Model:
-    table = load_table(source)
+    table, about = load_table(source), header["about"]
     kinds: dict[str, dict[str, np.ndarray]] = {"state": {}, "votes": {}, "brackets": {}, "weights": {}}
     for name in header["files"]:
         kind, _, rest = name.removesuffix(".npy").partition("_")
         if name.endswith(".npy") and kind != "table" and name != f"{SEEN}.npy":
             part, key = (kind, rest) if kind in kinds else ("weights", name.removesuffix(".npy"))
             kinds[part][key] = read_array(source / name)
-    bases = header["base"]
-    if not {"last", "average"} <= set(bases) or set(bases) != set(kinds["weights"]):
-        text = ", ".join(sorted(kinds["weights"])) or "none"
-        raise ValueError(f"its weights are {text}; expected those of {HEADER}, last and average among them")
     trees = None
     if TREES in header["files"]:
-        if (grower := str(header["about"].get("learner"))) not in tree_readers:
+        if (grower := str(about.get("learner"))) not in tree_readers:
             raise ValueError(f"it has trees, which its learner, {grower}, does not grow")
         trees = tree_readers.get(grower)((source / TREES).read_bytes(), table.width)
-    weights = {name: Weights(kinds["weights"][name], float(bases[name]), trees) for name in bases}
-    for name, predictor in weights.items():
-        if predictor.w.shape != (table.width,) or predictor.w.dtype != np.float64:
-            array = f"{name}.npy is {predictor.w.dtype} {predictor.w.shape}"
-            message = f"weights and feature table differ in length or type: {array}"
-            raise ValueError(f"{message}, the table has {table.width} columns")
-        if not np.all(np.isfinite(predictor.w)):
-            raise ValueError(f"{name}.npy holds weights that are not finite")
+    weights = _weights_of(kinds["weights"], header["base"], trees, table.width)
     if kinds["votes"]:
         from rerank.learn.epoch import Votes
 
@@ -189,17 +178,33 @@ def _load(source: Path, header: dict[str, Any]) -> Model:
         from rerank.metrics.bracket_model import BracketModel
 
         BracketModel.of(kinds["brackets"])
-    if ("learned" in header["about"].get("decodings", {})) != bool(kinds["brackets"]):
+    if ("learned" in about.get("decodings", {})) != bool(kinds["brackets"]):
         raise ValueError("it has a bracket model without naming learned fusion, or names it without having one")
     hashes = read_array(source / f"{SEEN}.npy", np.uint64, 1) if f"{SEEN}.npy" in header["files"] else np.zeros(0, "u8")
     parts = kinds["state"], kinds["votes"], kinds["brackets"], hashes
-    model = Model(header["settings"], header["about"], table, weights, *parts, digest=header["digest"])
+    model = Model(header["settings"], about, table, weights, *parts, digest=header["digest"])
     _check_settings(model)
     decision, names = model.decision, [*weights, *decodings_of(model.about)]
     if not {decision.predictor, decision.ranked_by} <= set(names):
         choice = f"{decision.predictor}, with the scores of {decision.ranked_by}"
         raise ValueError(f"its decision is {choice}; it has {', '.join(names)}")
     return model
+
+
+def _weights_of(
+    arrays: Mapping[str, np.ndarray], bases: Mapping[str, Any], trees: Any, width: int
+) -> dict[str, Weights]:
+    """The predictors of a model by name; a ValueError unless each has a finite weight for every column."""
+    if not {"last", "average"} <= set(bases) or set(bases) != set(arrays):
+        text = ", ".join(sorted(arrays)) or "none"
+        raise ValueError(f"its weights are {text}; expected those of {HEADER}, last and average among them")
+    for name, w in arrays.items():
+        if w.shape != (width,) or w.dtype != np.float64:
+            message = f"weights and feature table differ in length or type: {name}.npy is {w.dtype} {w.shape}"
+            raise ValueError(f"{message}, the table has {width} columns")
+        if not np.all(np.isfinite(w)):
+            raise ValueError(f"{name}.npy holds weights that are not finite")
+    return {name: Weights(arrays[name], float(bases[name]), trees) for name in bases}
 
 
 def read_header(source: Path, kind: type[BaseModel]) -> dict[str, Any]:

@@ -214,6 +214,18 @@ def _values_alike(fields: list[bytes]) -> Values | None:
     return Values(first.keys, which, rows, values, np.zeros(values.size, np.bool_))
 
 
+def sum_word_scores(values: Values, n: int) -> tuple[Values, np.ndarray]:
+    """The values of n lines but for the scores of words, and the columns that these give (float64 [n, 4], see
+    ``OF_WORDS``)."""
+    own = np.array([key.label == WORD_SCORES for key in values.keys], np.bool_)[values.which]
+    words = values.select(own)
+    sizes = np.bincount(words.rows, minlength=n)
+    sums, least = np.bincount(words.rows, words.values, n), np.zeros(n)
+    if words.values.size:
+        least[sizes > 0] = np.minimum.reduceat(words.values, offsets(sizes)[:-1][sizes > 0])
+    return values.select(~own), np.column_stack([sums, sums / np.maximum(sizes, 1), least, sizes])
+
+
 class Columns(NamedTuple):
     """The labelled values that all candidates of a file have, or nearly all."""
 
@@ -320,14 +332,7 @@ class File:
         """The candidates of lines, as if of one list, and where a value is 0 because it is missing (bool [N, K]);
         ``problems`` gets those of the bad lines."""
         n, layout = len(lines), self.layout or Layout(4, 2, 3)
-        for y, line in enumerate(lines):
-            if len(line.fields) != layout.fields:
-                form = "id ||| text ||| features ||| score" if self.layout is None else "as in the file's first lists"
-                message = f"found {len(line.fields)} fields in {excerpt(line.text)}"
-                problems[y] = Problem("fields", f"{message}; expected {layout.fields}, {form}")
-            elif line.name is None and self.reader.ids == "file":
-                message = f"found the id {excerpt(line.fields[0])}; expected a whole number"
-                problems[y] = Problem("id", f"{message} (ids of any kind take the reader's option ids: ordinal)")
+        problems.update(self._misshapen(lines, layout.fields))
         right = np.array([y not in problems for y in range(n)])
         none = (b"",) * layout.fields
         rows = (line.fields if fits else none for line, fits in zip(lines, right.tolist(), strict=True))
@@ -337,13 +342,7 @@ class File:
             features = list(map(b" ".join, zip(features, columns[layout.words], strict=True)))
         values, words = _values_alike(features) or read_values(features, problems), np.empty((n, 0))
         if layout.words >= 0:
-            own = np.array([key.label == WORD_SCORES for key in values.keys], np.bool_)[values.which]
-            parts, values = values.select(own), values.select(~own)
-            sizes = np.bincount(parts.rows, minlength=n)
-            sums, least = np.bincount(parts.rows, parts.values, n), np.zeros(n)
-            if parts.values.size:
-                least[sizes > 0] = np.minimum.reduceat(parts.values, offsets(sizes)[:-1][sizes > 0])
-            words = np.column_stack([sums, sums / np.maximum(sizes, 1), least, sizes])  # the columns OF_WORDS
+            values, words = sum_word_scores(values, n)
             for y in np.flatnonzero(right & (words[:, -1] == 0)).tolist():
                 message = f"found no {WORD_SCORES.decode()}= in {excerpt(lines[y].text, 200)}; expected it"
                 problems.setdefault(y, Problem("columns", f"{message}, as in the file's first lists"))
@@ -377,6 +376,17 @@ class File:
             others=self.columns.others, sparse=SparseScores(first, names, few.values) if names else None,
             segmentation=roles.get("segmentation"), alignment=roles.get("alignment"), ended=ended,
         ), holes  # fmt: skip
+
+    def _misshapen(self, lines: list[MosesLine], count: int) -> Iterator[tuple[int, Problem]]:
+        """The lines that have not so many fields, and those without an id, with what is wrong."""
+        form = "id ||| text ||| features ||| score" if self.layout is None else "as in the file's first lists"
+        for y, line in enumerate(lines):
+            if len(line.fields) != count:
+                message = f"found {len(line.fields)} fields in {excerpt(line.text)}; expected {count}, {form}"
+                yield y, Problem("fields", message)
+            elif line.name is None and self.reader.ids == "file":
+                message = f"found the id {excerpt(line.fields[0])}; expected a whole number"
+                yield y, Problem("id", f"{message} (ids of any kind take the reader's option ids: ordinal)")
 
     def _roles(self, columns: list[list[bytes]], layout: Layout) -> dict[str, list[bytes]]:
         """The fields besides the text, by what they are: as their values show it or, if all are empty, their places."""

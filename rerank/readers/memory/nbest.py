@@ -6,7 +6,7 @@ not asked for are left out. Bad candidates are errors that say which one it is.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,7 +30,7 @@ from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.json_lines import JsonReader, text_of
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.keys import ID, key_of
-from rerank.readers.texts.text_list import NUMBERS, SCORE, Pieces, lists_of
+from rerank.readers.texts.text_list import NUMBERS, SCORE, Draft, Pieces, lists_of
 from rerank.readers.trees.treebank import SentenceText
 from rerank.storage.streams import InputStream
 
@@ -301,18 +301,7 @@ def as_list(
         columns = columns if columns is None or gains is None else columns.without({GAIN})
         base = SCORE if columns is None else columns.base or SCORE
         first = rows[0].get("columns", ()) if rows else ()
-        names, others = {base, *(first if columns is None else columns.names)}, dict[str, None]()
-        for k, row in enumerate(rows, start=1):
-            own = row.get("columns", {})
-            if isinstance(own, dict):
-                others |= dict.fromkeys(unknown := [name for name in own if name not in names])
-                row["columns"] = own = {name: own[name] for name in own if name in names} if unknown else dict(own)
-                score = as_number(row.get(SCORE) if base == SCORE else row.pop(SCORE, None))
-                if score is not None and own.get(base, score) != score == score:
-                    message = f"found the score {score!r}, and another, {own[base]!r}, among its columns as {base!r}"
-                    raise _error(k, f"{message}; give one", "score")
-                if score is not None:
-                    own.pop(SCORE, None) if base == SCORE else own.setdefault(base, score)
+        others = _keep_columns(rows, {base, *(first if columns is None else columns.names)}, base)
         keys = [key for key in (rows[0] if rows else {}) if key not in KEYS and not ID.search(key)]
         numeric_keys = tuple(key for key in keys if key_of(key, rows).is_numeric())  # as numbers, or as texts
         draft = JSON.for_columns(columns or ScoreColumns(numeric_keys)).draft({"candidates": rows})
@@ -326,15 +315,11 @@ def as_list(
             if own not in (None, gain):
                 raise _error(k, TWO_GAINS)
         others |= {number: None for number in NUMBERS if number not in columns.names and draft.numbers.pop(number, [])}
-        unscored = base == SCORE and not any(score is not None for score in draft.numbers.get(base, ()))
-        for column in columns.names:
-            of = draft.numbers.get(column) or [one.get(column) for one in draft.features or [{}] * len(rows)]
-            draft.numbers[column] = of = [0.0] * len(rows) if column == base and unscored and not scored else of
-            if None in of:
-                what = f"a finite number of every candidate as {', '.join(map(repr, columns.names))}"
-                path = ("score",) if column == base else ("columns", column)
-                raise _error(of.index(None) + 1, f"found no number as {column!r}; expected {what}", *path)
-        draft.ids, draft.lines, draft.names, draft.unscored = [name], range(1, len(rows) + 1), columns.names, unscored
+        draft.unscored = base == SCORE and not any(score is not None for score in draft.numbers.get(base, ()))
+        if draft.unscored and not scored and base in columns.names:
+            draft.numbers[base] = [0.0] * len(rows)
+        _require_numbers(draft, columns.names, base)
+        draft.ids, draft.lines, draft.names = [name], range(1, len(rows) + 1), columns.names
         draft.settle_columns()
         lists = lists_of([draft], "", "jsonl" if texts else "")
         has_names = texts or len(columns.names) > 1 or bool(columns.sources)  # parsers give a single score no name
@@ -343,6 +328,35 @@ def as_list(
             sources=columns.sources, others=tuple(others), of_trees=not texts,
             sparse=lists.sparse if texts else None, sides={"source": [source_text]} if texts else {},
         )  # fmt: skip
+
+
+def _keep_columns(rows: list[dict[str, Any]], names: Set[str], base: str) -> dict[str, None]:
+    """Leave each candidate the columns ``names``, its score among them as ``base``; returns the names of the others."""
+    others = dict[str, None]()
+    for k, row in enumerate(rows, start=1):
+        own = row.get("columns", {})
+        if not isinstance(own, dict):
+            continue
+        others |= dict.fromkeys(unknown := [name for name in own if name not in names])
+        row["columns"] = own = {name: own[name] for name in own if name in names} if unknown else dict(own)
+        score = as_number(row.get(SCORE) if base == SCORE else row.pop(SCORE, None))
+        if score is not None and own.get(base, score) != score == score:
+            message = f"found the score {score!r}, and another, {own[base]!r}, among its columns as {base!r}"
+            raise _error(k, f"{message}; give one", "score")
+        if score is not None:
+            own.pop(SCORE, None) if base == SCORE else own.setdefault(base, score)
+    return others
+
+
+def _require_numbers(draft: Draft, names: Sequence[str], base: str) -> None:
+    """Take columns from the sparse numbers if need be; an InputError where a candidate lacks one."""
+    for column in names:
+        sparse = (one.get(column) for one in draft.features or [{}] * len(draft.texts))
+        draft.numbers[column] = values = draft.numbers.get(column) or list(sparse)
+        if None in values:
+            what = f"a finite number of every candidate as {', '.join(map(repr, names))}"
+            path = ("score",) if column == base else ("columns", column)
+            raise _error(values.index(None) + 1, f"found no number as {column!r}; expected {what}", *path)
 
 
 class Plain(NamedTuple):
