@@ -247,19 +247,23 @@ class MergedColumns(NamedTuple):
         sources = {system_name(system.number): system.names for system in known_systems}
         return MergedColumns((*names, *indicators), names.index(base), sources)
 
+    def _scores(self, parts: list[Part]) -> np.ndarray:
+        """float64 [N, K]: the scores of all candidates, NaN for what a system does not have, 1 for the system."""
+        sizes = [len(nbest) for _, nbest in parts]
+        scores = np.full((sum(sizes), len(self.names)), np.nan)
+        for (system, nbest), own in zip(parts, np.split(scores, np.cumsum(sizes)[:-1]), strict=True):
+            if len(nbest):
+                own[:, [self.names.index(name) for name in system.names]] = nbest.scores
+                own[:, self.names.index(system_name(system.number))] = 1.0
+        return scores
+
     def merge(self, parts: list[Part], duplicates: Duplicates, *, normal: bool) -> Lists:
         """One list from those of all systems that have one; normal: whether words are compared in normal form."""
         lists = [nbest for _, nbest in parts]
         if len({nbest.of_trees for nbest in lists}) > 1:
             paths = ", ".join(system.path for system, _ in parts)
             raise RecipeError(f"some of {paths} hold texts, and others trees; they cannot be merged", key="of")
-        scores = np.full((sum(map(len, lists)), len(self.names)), np.nan)  # for what a system does not have
-        before = accumulate(map(len, lists), initial=0)
-        for (system, nbest), start in zip(parts, before, strict=False):
-            if len(nbest):
-                own = slice(start, start + len(nbest))
-                scores[own, [self.names.index(name) for name in system.names]] = nbest.scores
-                scores[own, self.names.index(system_name(system.number))] = 1.0
+        scores = self._scores(parts)
         first: dict[bytes, int] = {}
         alike = enumerate(text for nbest in lists for text in nbest.alike(normal=normal))
         repeats = [(y, at) for at, text in alike if (y := first.setdefault(text, at)) != at]
@@ -275,9 +279,6 @@ class MergedColumns(NamedTuple):
         before = accumulate((len(nbest) + len(nbest.bad) for nbest in lists), initial=0)
         bad = [one.at(one.id, one.path or "", one.line or 0, (one.index or 0) + start)
                for nbest, start in zip(lists, before, strict=False) for one in nbest.bad]  # fmt: skip
-        few = [nbest.sparse for nbest in lists if nbest.sparse is not None]
-        counts = [np.zeros(len(one), int) if one.sparse is None else np.diff(one.sparse.first) for one in lists]
-        labels = [name for sparse in few for name in sparse.names]
         union = lists[0].replace(
             texts=texts, originals=originals, lines=[line for nbest in lists for line in nbest.lines], scores=scores,
             column=self.base, names=self.names, sources=self.sources, bad=tuple(bad),
@@ -287,14 +288,22 @@ class MergedColumns(NamedTuple):
             raw=Pieces(raws[0].head, pieces) if raws and len(pieces) == len(texts) else None,
             answers=_chain(lists, "answers", None), segmentation=_chain(lists, "segmentation", b""),
             alignment=_chain(lists, "alignment", b""), ended=any(nbest.ended for nbest in lists),
-            sparse=SparseScores(offsets(np.concatenate(counts)), labels, np.concatenate([one.values for one in few]))
-            if few else None, form=lists[0].form if lists[0].of_trees else "merged",
+            sparse=_join_sparse(lists), form=lists[0].form if lists[0].of_trees else "merged",
             source=next((nbest.source for nbest in lists if nbest.source is not None), None),
             references=next((nbest.references for nbest in lists if nbest.references), ()),
         )  # fmt: skip
         indices = list(first.values()) if duplicates == "drop" else range(len(texts))
         union = union.select(indices, duplicates=len(repeats))
         return union.replace(answers=answers_of(union.answers or ()))
+
+
+def _join_sparse(lists: Sequence[Lists]) -> SparseScores | None:
+    """The sparse scores of all candidates; None if no list has any."""
+    if not (few := [nbest.sparse for nbest in lists if nbest.sparse is not None]):
+        return None
+    counts = [np.zeros(len(one), int) if one.sparse is None else np.diff(one.sparse.first) for one in lists]
+    names = [name for sparse in few for name in sparse.names]
+    return SparseScores(offsets(np.concatenate(counts)), names, np.concatenate([sparse.values for sparse in few]))
 
 
 def _chain(lists: Sequence[Lists], field: str, blank: bytes | None) -> list[Any] | None:
