@@ -3,8 +3,8 @@
 Bytes that are not UTF-8 are surrogate escapes in a ``str``, and survive. Ids, words and names come from strangers:
 printed raw, an escape sequence clears or retitles the screen, a line break forges a message, and a bidirectional
 override changes what a reader sees. ``plain`` guards every way out: what commands print (``progress.PlainConsole``),
-what is logged (``PlainMessages``), error messages, tables and pages of reports. ``shown`` keeps passwords and tokens in
-URLs out of messages and logs.
+what is logged (``PlainMessages``), error messages, tables and pages of reports. ``hide_secrets`` keeps passwords
+and tokens in URLs out of messages and logs.
 """
 
 import logging

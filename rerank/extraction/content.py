@@ -53,7 +53,7 @@ def collect_lists(
     lists: np.ndarray, columns: np.ndarray, centred: bool, relative: bool, row: np.ndarray, counts: np.ndarray,
     which: np.ndarray, entries: np.ndarray, origin: np.ndarray, candidate: np.ndarray, value: np.ndarray,
 ) -> tuple[int, int]:  # fmt: skip
-    """``collecting.collect`` for features that fire once in every candidate, with the values ``columns`` (float64
+    """``sink.collect`` for features that fire once in every candidate, with the values ``columns`` (float64
     [N, F]); returns how many features vary, each in its list, and how many entries they have."""
     feature, entry = 0, 0
     for i in range(lists.shape[0] - 1):

@@ -24,8 +24,8 @@ class LineReader:
     """Lines of ``stream`` without their ends (LF or CRLF); the last one needs none.
 
     ``number`` is the 1-based number of the line taken last, 0 before the first. ``nul`` says whether a NUL byte
-    has been found so far, so that nobody needs to look for one in every line. ``told`` is what the first lists tell of
-    all, by name, and ``records`` how many precede the first line, where the stream is a stretch of a file.
+    has been found so far, so that nobody needs to look for one in every line. ``traits`` is what the first lists tell
+    of all, by name, and ``records`` how many precede the first line, where the stream is a stretch of a file.
     """
 
     def __init__(self, stream: InputStream, *, chunk: int = 0) -> None:

@@ -36,7 +36,7 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
     path, line: where it is; by default the place of the list or candidate.
     list_id: the list.
     index: the candidate's in its list, from 0; None for the list as a whole.
-    advice: what to do about it, which ``advised`` adds to the message.
+    advice: what to do about it, which ``with_advice`` adds to the message.
     size: the number of candidates of the list, if it is known.
     """
 

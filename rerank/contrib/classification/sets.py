@@ -167,7 +167,7 @@ def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) ->
 
 
 def read_svmlight(path: PathLike) -> Labelled:
-    """The examples of a plain or compressed file or, as "-", of standard input; see ``labelled``."""
+    """The examples of a plain or compressed file or, as "-", of standard input; see ``parse_examples``."""
     with open_stream(path, strict=False) as stream:
         return parse_examples(LineReader(stream).chunks(), stream.path)
 

@@ -69,7 +69,7 @@ def rows_of(X: Any, lists: np.ndarray | None = None) -> dict[str, Any]:
     """The nonzeros of ``X`` (dense or CSR [n, D], finite; it is not changed), by row and column.
 
     They are ``rows`` (int64 [n + 1]), ``columns`` (int32 [nnz]) and ``values`` (float32 [nnz]), and may share memory
-    with ``X``. lists: int64 [L + 1], those whose values may be relative to their means, see ``collecting.narrow``.
+    with ``X``. lists: int64 [L + 1], those whose values may be relative to their means, see ``sink.narrow``.
     """
     n, D = X.shape
     if D >= MAX_COLUMNS:
@@ -133,7 +133,7 @@ COUNT, FIRST, LOW, HIGH, TOTAL, LOST = range(6)
 def centre(
     lists: np.ndarray, rows: np.ndarray, columns: np.ndarray, exact: np.ndarray, values: np.ndarray, of: np.ndarray
 ) -> None:
-    """Do for nonzeros by row (``exact``, and ``values``, the same in float32) what ``collecting.narrow`` does for
+    """Do for nonzeros by row (``exact``, and ``values``, the same in float32) what ``sink.narrow`` does for
     values by feature; of: float64 [D, LOST + 1], all 0, scratch."""
     for i in range(lists.shape[0] - 1):
         size, first, last = lists[i + 1] - lists[i], rows[lists[i]], rows[lists[i + 1]]

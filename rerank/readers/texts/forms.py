@@ -49,7 +49,7 @@ class Roles:
     id: Paths = ("id",)
     prepare: Callable[[Object], Object] = dict  # makes of an object one that has all of this. Raises Problem
     about: str = ""  # what the form is, with its address
-    whole: bool = False  # whether candidates keep all that stands in them, but for ``dropped``
+    whole: bool = False  # whether candidates keep all that stands in them, but for ``omissions``
     plain: bool = False  # whether nothing is changed
     omissions: frozenset[str] = frozenset()
     gains: tuple[str, ...] = ()  # the keys that could be the gain, where that is not sure

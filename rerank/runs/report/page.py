@@ -217,7 +217,7 @@ Part: TypeAlias = str | Mapping[str, str] | Sequence[Figure | None] | TextTable 
 
 @dataclass(frozen=True)
 class PageSection:
-    """A part of a page with a heading; its parts are those of ``html``."""
+    """A part of a page with a heading; its parts are those of ``page.html.j2``."""
 
     heading: str
     parts: Sequence[Part]
