@@ -29,7 +29,7 @@ Attach = Callable[[Lists, Sequence[Any]], Lists]  # a list with what files besid
 
 @dataclass(frozen=True)
 class SplitFile:
-    """A file in stretches. told: what its first lists tell of all; packed: whether it is compressed; prefix: precedes
+    """A file in stretches. traits: what its first lists tell of all; packed: whether it is compressed; prefix: precedes
     the ids of its lists. Nobody who reads a stretch gets the ``first`` lists with candidates, and the ``sides``."""
 
     reader: ListReader
