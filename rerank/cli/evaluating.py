@@ -133,7 +133,8 @@ def oracle(
     from rerank.runs.corpora import reference_doubts, spelling_doubt
     from rerank.storage.streams import stream_name
 
-    path, usual = stream_name(nbest), "charniak" if measuring.metric in (None, "parseval") else "moses"
+    path = stream_name(nbest)
+    usual = "jsonl" if reference is None else "charniak" if measuring.metric in (None, "parseval") else "moses"
     judgements = [] if reference is None else [reference, *(measuring.references or [])]
     form, golds = with_judgements(reader_of(nbest, reading.reader, reading.roles, usual), judgements)
     bare = not golds and not isinstance(format_of(make_reader(form)), ParseReader)

@@ -124,6 +124,17 @@ def test_the_oracle_of_texts_is_that_of_their_gains(tmp_path: Path, rerank: Comm
     assert (refused.code, "name their measure" in refused.err) == (2, True), refused
 
 
+@pytest.mark.parametrize(("name", "message"), [("missing.jsonl", "no such file"), ("utf16", "UTF-16"), ("", "directory")])
+def test_the_oracle_of_what_cannot_be_read_names_that(
+    name: str, message: str, tmp_path: Path, samples: Path, rerank: Command
+) -> None:
+    """And asks for no references, as long as nobody knows what it holds; standard input is JSON here as elsewhere."""
+    (tmp_path / "utf16").write_text(samples.read_text(), "utf-16")
+    refused(rerank("oracle", tmp_path / name), message)
+    lists = "".join(json.dumps({"candidates": [{"text": "a", "gain": 1}]}) + "\n" for _ in range(3))
+    assert rerank("oracle", "-", stdin=lists.encode()).code == 0
+
+
 def test_references_that_lists_hold(samples: Path, rerank: Command) -> None:
     lists = samples.read_text().splitlines()[:2]
     samples.write_text("\n".join(lists) + "\n")
