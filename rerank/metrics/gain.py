@@ -85,7 +85,8 @@ class Gain(ColumnMetric):
     Parameters
     ----------
     column: the name of the score column.
-    best: the value that cannot be exceeded: a candidate that reaches it counts as entirely right.
+    best: the value that cannot be bettered, by default 1, or 0 where lower is better: a candidate that reaches it
+        counts as entirely right.
     lower: whether lower is better, as of ranks, costs and errors, of which it has to be said.
     """
 
@@ -98,7 +99,7 @@ class Gain(ColumnMetric):
     digits = 4
 
     column: str = "gain"
-    best: float = 1.0
+    best: float | None = None
     lower: bool | None = None
 
     @property
@@ -121,8 +122,8 @@ class Gain(ColumnMetric):
         return np.asarray(stats[..., 0] / np.maximum(reference[..., 0], 1.0))
 
     def perfect(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        best = -self.best if self.lower else self.best
-        return np.asarray(self.gain(stats, reference) >= best - 1e-12)
+        best = float(not self.lower) if self.best is None else self.best
+        return np.asarray(self.gain(stats, reference) >= (-best if self.lower else best) - 1e-12)
 
     @property
     def words(self) -> str:

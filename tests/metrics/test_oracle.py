@@ -188,6 +188,9 @@ def test_a_candidate_that_reaches_the_best_value_is_right():
     reference, rows = METRIC.list_stats(text_list([1.0, 0.5, 5.0]), ())
     assert METRIC.perfect(rows, reference).tolist() == [True, False, True]
     assert Gain(best=5.0).perfect(rows, reference).tolist() == [False, False, True]
+    errors = np.array([[1.0], [0.0], [0.5]])  # of which 0 is the best, unless it is said otherwise
+    assert Gain(lower=True).perfect(errors, reference).tolist() == [False, True, False]
+    assert Gain(lower=True, best=0.5).perfect(errors, reference).tolist() == [False, True, True]
 
 
 def test_the_statistics_are_not_the_lists_scores():
