@@ -124,7 +124,9 @@ def test_the_oracle_of_texts_is_that_of_their_gains(tmp_path: Path, rerank: Comm
     assert (refused.code, "name their measure" in refused.err) == (2, True), refused
 
 
-@pytest.mark.parametrize(("name", "message"), [("missing.jsonl", "no such file"), ("utf16", "UTF-16"), ("", "directory")])
+@pytest.mark.parametrize(
+    ("name", "message"), [("missing.jsonl", "no such file"), ("utf16", "UTF-16"), ("", "directory")]
+)
 def test_the_oracle_of_what_cannot_be_read_names_that(
     name: str, message: str, tmp_path: Path, samples: Path, rerank: Command
 ) -> None:
