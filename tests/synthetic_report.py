@@ -178,11 +178,8 @@ def make_examples():
                 split="test",
                 list_id=f"demo_news_bridge-{number}",
                 gold=gold,
-                base=base,
-                choice=chosen,
-                base_gain=gain(gold, base),
-                choice_gain=gain(gold, chosen),
-                oracle_gain=1.0,
+                texts=(base, chosen),
+                gains=(gain(gold, base), gain(gold, chosen), 1.0),
                 contributions=() if base == chosen else parts,
             )
         )
@@ -199,7 +196,7 @@ def make_metrics(runs, chosen):
     }
     about = {"schema": 1, "task": "parse", "name": "parse-demo", "seed": 1, "version": "0.1.0", "metric": SIGNATURE}
     named = {key: runs[chosen][key] for key in ("name", "seed")}
-    return {**about, "chosen": named, "corpora": corpora, **top, "runs": runs}
+    return {**about, "chosen": named, "predictor": "average", "corpora": corpora, **top, "runs": runs}
 
 
 def make_runs():

@@ -149,10 +149,10 @@ def oracle(
     data = {"normalize": measuring.normalize} if parses else {}
     content = content_of(measuring_recipe("parse" if parses else "ranking", settings, data))
     count, first = SkipCount(reading.on_bad_list), list[Lists]()
-    measure, sample, every = content.metric, ListSampler(content.column_names), list[tuple[Any, Any, Any]]()
+    measure, sample, every = content.metric, ListSampler(content.column_names), list[tuple[Any, ...]]()
     with of_trees(*(golds or ()) if parses else ()):
         for one in content.measure(track(one_by_one(lists.blocks(normal=measuring.normalize)), "read"), count):
-            every.append((one.lists.base, one.stats, one.reference))
+            every.append((one.lists.first, one.lists.base, one.stats, one.reference))
             sample.add(one.lists)
             first += [one.lists][: ACCOUNT_LISTS - len(first)]
     if not every:

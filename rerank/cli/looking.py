@@ -207,7 +207,7 @@ def _find(
     if gold is None:
         return pair, -1
     reference, stats = content.stats(*pair)
-    corpus = measured_corpus([(pair.nbest.base, stats, reference[None])], content.metric)
+    corpus = measured_corpus([(pair.nbest.first, pair.nbest.base, stats, reference[None])], content.metric)
     return pair, int(oracles(corpus)[0])
 
 

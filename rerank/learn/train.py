@@ -269,14 +269,14 @@ def require_source(learner: Learner, pairs: PairSource) -> None:
     if learner.sources and pairs.name not in learner.sources:
         raise RecipeError(
             f"found {pairs.name!r}; expected {' or '.join(learner.sources)} for the learner {learner.name!r}",
-            key="name",
+            key="training.pairs.name",
         )
     if loss.sources and pairs.name not in loss.sources:
         message = (
             f"found {pairs.name!r}, which changes nothing for the loss {loss.name}: it looks at all candidates, not at "
             f"pairs; expected {' or '.join(loss.sources)}, or a loss of pairs, as {{loss: logistic}}"
         )
-        raise RecipeError(message, key="name")
+        raise RecipeError(message, key="training.pairs.name")
 
 
 def require_finite(learner: Learner, line: dict[str, Any], weights: dict[str, Weights]) -> None:

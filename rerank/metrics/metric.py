@@ -206,15 +206,14 @@ def usual_scores(lists: Corpus, metric: Metric) -> dict[str, np.ndarray]:
     return scores
 
 
-def measured_corpus(lists: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]], metric: Metric) -> Corpus:
-    """A corpus without features: of every list the base scores (float64 [N]) and statistics (float64 [N, K]) of its
-    candidates, and those of its reference (float64 [1, R])."""
-    every = list(lists)
-    base, stats, reference = map(np.concatenate, zip(*every, strict=True))
-    starts = offsets([own.size for own, *_ in every])
-    gain = metric.gain(stats, np.repeat(reference, np.diff(starts), axis=0))
+def measured_corpus(blocks: Iterable[Sequence[np.ndarray]], metric: Metric) -> Corpus:
+    """A corpus without features: of blocks of lists where these begin (int64 [L + 1]), the base scores (float64 [N])
+    and statistics (float64 [N, K]) of candidates, and those of references (float64 [L, R])."""
+    firsts, *others = zip(*blocks, strict=True)
+    sizes, (base, stats, reference) = np.concatenate([*map(np.diff, firsts)]), map(np.concatenate, others)
+    gain = metric.gain(stats, np.repeat(reference, sizes, axis=0))
     rows, columns, values = np.zeros(base.size + 1), np.zeros(0, np.int32), np.zeros(0, np.float32)
-    return Corpus(starts, rows, columns, values, base, gain, stats, reference, np.ones(len(every)), width=0)
+    return Corpus(offsets(sizes), rows, columns, values, base, gain, stats, reference, np.ones(sizes.size), width=0)
 
 
 def oracle_ranks(corpus: Corpus, choices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

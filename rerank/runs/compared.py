@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError
+from rerank.data.corpus import Corpus
 from rerank.extraction.kinds import metric_of
-from rerank.extraction.list_checks import doubts_of_lists
 from rerank.metrics.metric import Metric, TestName, best_of_lists
 from rerank.metrics.significance import Significance, compare, score_interval
-from rerank.readers.lists import Lists
 from rerank.readers.reader import says_scores
 from rerank.recipes.loading import load_recipe
 from rerank.runs.report.table import TextTable
@@ -191,57 +190,41 @@ class Compared:
         return Compared(metric, reference, rows, ids=ids, path=str(path))
 
 
-def doubts_about(
-    first: Iterable[Lists], metric: Metric, reader: Mapping[str, Any], base: str | None, lists: np.ndarray,
-    gain: np.ndarray, scores: np.ndarray,
-) -> list[str]:  # fmt: skip
-    """Sentences that speak against claims of choices from lists; first: the first of them, as ``reader`` gives them;
-    base: the name of the base score, if there is one; lists, gain, scores: a piece as in ``doubt_of_base``."""
-    doubts = doubts_of_lists(first, metric, reader.get("roles"))
-    if base is not None and not says_scores(reader):
-        doubts += filter(None, [doubt_of_base(base, [(lists, gain, scores)])])
-    return doubts
-
-
-def doubt_of_base(name: str, pieces: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> str:
-    """A sentence where the base score ``name`` chooses worse than the first candidate, or a random one, does: by more
-    than two standard errors of the mean gain over lists. Nothing is to be claimed against such a base.
-
-    pieces: of lists, where candidates are in lists i, from lists[i] to lists[i + 1] (int64 [L + 1]), and their gains
-    and base scores (float64 [N] each).
-    """
-    losses = list[np.ndarray]()
-    for lists, gain, base in pieces:
-        indices = np.flatnonzero(np.diff(lists))
-        first, sizes, choices = lists[indices], np.diff(lists)[indices], best_of_lists(lists, base, base)[indices]
+def doubts_of_base(base: str | None, reader: Mapping[str, Any], corpora: Iterable[Corpus]) -> list[str]:
+    """A sentence where the base score ``base`` chooses worse than the first candidate, or a random one, does: by more
+    than two standard errors of the mean gain over lists. Nothing is to be claimed against such a base, unless the
+    settings of the ``reader`` say what it is."""
+    losses = [np.zeros((2, 0))]
+    for corpus in corpora if base is not None and not says_scores(reader) else ():
+        lists, gain, scores, indices = corpus.lists, corpus.gain, corpus.base, np.flatnonzero(np.diff(corpus.lists))
+        first, sizes, choices = lists[indices], np.diff(lists)[indices], best_of_lists(lists, scores, scores)[indices]
         if indices.size:
             losses.append(np.stack([gain[first], np.add.reduceat(gain, first) / sizes]) - gain[choices])
-    differences = np.concatenate([np.zeros((2, 0)), *losses], axis=1)
+    differences = np.concatenate(losses, axis=1)
     if differences.shape[1] < 2:
-        return ""
+        return []
     beyond = differences.mean(axis=1) > 2 * differences.std(axis=1, ddof=1) / np.sqrt(differences.shape[1])
     others = [what for what, holds in zip(("the first candidate", "a random one"), beyond, strict=True) if holds]
-    if not others:
-        return ""
-    return (
-        f"The base score {name!r} chooses worse than {' and than '.join(others)}, so nothing is claimed against it: if "
+    message = (
+        f"The base score {base!r} chooses worse than {' and than '.join(others)}, so nothing is claimed against it: if "
         "it is a cost, say scores: cost in the reader's options (data.reader of a recipe), if it is a score, scores: "
         "score."
     )
+    return [message] if others else []
 
 
 def check_same_lists(a: Compared, b: Compared, name_a: str, name_b: str) -> None:
     """Refuse to compare ``name_a`` of ``a`` with ``name_b`` of ``b`` unless they choose from the same lists."""
+    message, unlike = "", next(((i, j) for i, j in zip(a.ids, b.ids, strict=False) if i != j), None)
     if a.metric.signature != b.metric.signature:
         message = f"the runs were scored differently: {a.metric.signature} and {b.metric.signature}"
-        raise DataError(message, path=b.path)
-    if len(a.ids) != len(b.ids):
+    elif len(a.ids) != len(b.ids):
         message = f"{len(b.ids):,} test lists, but the other run has {len(a.ids):,}; compare runs over the same data"
-        raise DataError(message, path=b.path)
-    if not np.array_equal(a.reference, b.reference):
-        raise DataError("the test lists differ in their references from those of the other run", path=b.path)
-    if other := next(((i, j) for i, j in zip(a.ids, b.ids, strict=True) if i != j), None):
-        message = f"the list {other[1]!r} where the other run has {other[0]!r}; compare runs over the same lists"
+    elif not np.array_equal(a.reference, b.reference):
+        message = "the test lists differ in their references from those of the other run"
+    elif unlike is not None:
+        message = f"the list {unlike[1]!r} where the other run has {unlike[0]!r}; compare runs over the same lists"
+    if message:
         raise DataError(message, path=b.path)
     for name, each in ((name_a, a), (name_b, b)):
         if name not in each.rows:

@@ -262,15 +262,16 @@ class RereadList(NamedTuple):
 
 
 class Visitor(NamedTuple):
-    """Something that looks at the lists of a split.
+    """Something that looks at ``lists`` of a split, all or some of them.
 
     add: takes over what is found, in the order of the lists, with the index of the list in the files and its number in
     the corpus. see: finds it in a list, in any process, given what the arrays ``of_candidates`` (N values each) have
     for its candidates, and ``of_lists`` (L values each) for itself. opens: whether it asks what candidates are; whole:
-    whether lists that the corpus lacks, with the number -1, are taken over as they are.
+    whether lists that are in no corpus, with the number -1, are taken over as they are.
     """
 
-    add: Callable[[int, int, Any], None] | None
+    lists: ExtractedSplit
+    add: Callable[[int, int, Any], None]
     see: Callable[..., Any]
     of_candidates: Sequence[np.ndarray] = ()
     of_lists: Sequence[np.ndarray] = ()
@@ -278,99 +279,89 @@ class Visitor(NamedTuple):
     whole: bool = False
 
 
-Visit = tuple[ExtractedSplit, Sequence[Visitor]]  # lists of a split, all or some of them, and who looks at them
+Finding = tuple[int, int, Any]  # the number of a visitor, that of a list in its corpus, and what it has found
+# By index in a block and id: the statistics of candidates, and with what inputs, as which list, each visitor sees them.
+Visits = dict[tuple[int, str], tuple[np.ndarray, list[tuple[int, int, list[Any]]]]]
 
 
-class BlockVisit(NamedTuple):
-    """A visit to a block. lists: of those in the corpus, by index in the block and id, the number there, the statistics
-    of the candidates, and what each of the ``visitors`` is given besides."""
-
-    lists: Mapping[tuple[int, str], tuple[int, np.ndarray, list[list[Any]]]]
-    visitors: Sequence[Visitor]
-
-    @staticmethod
-    def of(visit: Visit, begin: int, end: int) -> "BlockVisit":
-        """A visit to the block with the lists of the files from ``begin`` to ``end``."""
-        (lists, visitors), entries = visit, dict[tuple[int, str], tuple[int, np.ndarray, list[list[Any]]]]()
+def visits_between(visitors: Sequence[Visitor], begin: int, end: int) -> Visits:
+    """The visits to the lists of the files from ``begin`` to ``end``."""
+    visits: Visits = {}
+    for k, visitor in enumerate(visitors):
+        lists, corpus = visitor.lists, visitor.lists.corpus
         first, last = np.searchsorted(lists.indices, [begin, end]).tolist()
-        for number, (a, b) in enumerate(pairwise(lists.corpus.lists[first : last + 1].tolist()), start=first):
-            inputs = [
-                [*(each[a:b] for each in visitor.of_candidates), *(each[number] for each in visitor.of_lists)]
-                for visitor in visitors
-            ]
-            entries[int(lists.indices[number]) - begin, lists.ids[number]] = number, lists.corpus.stats[a:b], inputs
-        return BlockVisit(entries, [visitor._replace(add=None, of_candidates=(), of_lists=()) for visitor in visitors])
+        for number, (a, b) in enumerate(pairwise(corpus.lists[first : last + 1].tolist()), start=first):
+            inputs = [*(each[a:b] for each in visitor.of_candidates), *(each[number] for each in visitor.of_lists)]
+            name = int(lists.indices[number]) - begin, lists.ids[number]
+            visits.setdefault(name, (corpus.stats[a:b], []))[1].append((k, number, inputs))
+    return visits
 
 
 class RereadBlock(NamedTuple):
-    """The result of a block: of each list index and, by visit, number and findings of each visitor; how many lists have
-    more candidates than are compared; and the places of the lists of a stretch, by their ids."""
+    """The findings in a block, by list index; how many lists have more candidates than are compared; and the places of
+    the lists of a stretch, by their ids."""
 
-    lists: list[tuple[int, list[tuple[int, list[Any]]]]]
+    lists: list[tuple[int, list[Finding]]]
     long: int
     id_places: Mapping[str, Place]
 
 
-def reread(job: BlockJob, block: Block) -> RereadBlock:
-    """Read the lists of a block, and look at them; those of the corpus have its candidates alone."""
+def reread(
+    job: BlockJob, sees: Sequence[Callable[..., Any]], opens: bool, whole: Sequence[int], block: Block
+) -> RereadBlock:
+    """Read the lists of a block, and look at them; those of the corpus have its candidates alone. sees: ``see`` of
+    every visitor; opens: whether any of them opens lists; whole: the numbers of those that take them whole."""
     (begin, visits), content, decode, places = block.visits, job.content(), job.recipe.decode, dict(block.earlier)
     gains, lists, long = None if decode.gains is None else gain_functions.get(decode.gains), [], 0
-    opens = any(visitor.opens for visit in visits for visitor in visit.visitors)
     for index, nbest in enumerate(one_by_one(block.read(places))):
-        name, by_visit = (index if nbest.problem is None else -1, nbest.id), list[tuple[int, list[Any]]]()
-        entry = evidence = None
-        for visit in visits:
-            if name not in visit.lists:
-                by_visit.append((-1, [nbest if visitor.whole else None for visitor in visit.visitors]))
-                continue
-            number, stats, inputs = visit.lists[name]
-            if entry is None:
-                survivors = nbest if len(nbest) == len(stats) else content.without_bad(nbest)
-                pair = content.comparable(survivors) if opens and len(stats) else None
-                evidence = pair and Evidence(content, pair.nbest, pair.content, decode.most, gains)
-                entry = RereadList(survivors, stats, pair, evidence, [])
-            entry = entry._replace(findings=[])
-            for visitor, values in zip(visit.visitors, inputs, strict=True):
-                entry.findings.append(visitor.see(entry, *values))
-            by_visit.append((number, entry.findings))
-        lists.append((begin + index, by_visit))
+        if (visit := visits.get((index if nbest.problem is None else -1, nbest.id))) is None:
+            lists.append((begin + index, [(k, -1, nbest) for k in whole]))
+            continue
+        stats, inputs_by_visitor = visit
+        survivors = nbest if len(nbest) == len(stats) else content.without_bad(nbest)
+        pair = content.comparable(survivors) if opens and len(stats) else None
+        evidence = pair and Evidence(content, pair.nbest, pair.content, decode.most, gains)
+        entry = RereadList(survivors, stats, pair, evidence, [])
+        for k, _, inputs in inputs_by_visitor:
+            entry.findings.append(sees[k](entry, *inputs))
+        found = zip(inputs_by_visitor, entry.findings, strict=True)
+        lists.append((begin + index, [(k, number, finding) for (k, number, _), finding in found]))
         long += evidence is not None and evidence.cut
     return RereadBlock(lists, long, {name: place for name, place in places.items() if name not in block.earlier})
 
 
-def visit_lists(recipe: ListRecipe, data: Data, split: str, visits: Sequence[Visit]) -> int:
-    """Read the lists of a split again, once for all ``visits``, by the workers of ``data``; returns how many the files
-    have."""
+def visit_lists(recipe: ListRecipe, data: Data, split: str, visitors: Sequence[Visitor]) -> int:
+    """Read the lists of a split again, once for all ``visitors``, by the workers of ``data``; returns how many the
+    files have."""
     failure, count, long = list[RerankError](), 0, 0
-    masks = [np.zeros(lists.corpus.list_count, np.bool_) for lists, _ in visits]
-    indices = np.unique(np.concatenate([lists.indices for lists, _ in visits]))
-    whole = any(visitor.whole for _, visitors in visits for visitor in visitors)
+    masks = [np.zeros(visitor.lists.corpus.list_count, np.bool_) for visitor in visitors]
+    indices = np.unique(np.concatenate([visitor.lists.indices for visitor in visitors]))
     job = BlockJob(recipe, Spool(None), tuple(sys.path), ScoreColumns.of_table(data.table.about))
+    sees, opens = [visitor.see for visitor in visitors], any(visitor.opens for visitor in visitors)
+    whole = [k for k, visitor in enumerate(visitors) if visitor.whole]
 
     def blocks() -> Iterator[Block]:
         nonlocal count
         for block in cut_blocks(job.content(), recipe.data, split, failure, again=True):
             begin, count = count, count + block.list_count
-            block_visits = [BlockVisit.of(visit, begin, count) for visit in visits]
-            if whole or any(each.lists for each in block_visits):
-                yield block._replace(visits=(begin, block_visits))
+            if (visits := visits_between(visitors, begin, count)) or whole:
+                yield block._replace(visits=(begin, visits))
 
     with counting(f"read {split} again", total=indices.size) as progress:
-        for _, result in run_blocks(data.engine, partial(reread, job), blocks()):
-            for index, by_visit in result.lists:
-                for (_, visitors), mask, (number, findings) in zip(visits, masks, by_visit, strict=True):
+        for _, result in run_blocks(data.engine, partial(reread, job, sees, opens, whole), blocks()):
+            for index, findings in result.lists:
+                for k, number, finding in findings:
                     if number >= 0:
-                        mask[number] = True
-                    for visitor, finding in zip(visitors, findings, strict=True):
-                        if visitor.add is not None and finding is not None:
-                            visitor.add(index, number, finding)
-                progress.advance(more=any(number >= 0 for number, _ in by_visit))
+                        masks[k][number] = True
+                    if finding is not None:
+                        visitors[k].add(index, number, finding)
+                progress.advance(more=any(number >= 0 for _, number, _ in findings))
             long += result.long
     if failure:
         raise failure[0]
-    for (lists, _), mask in zip(visits, masks, strict=True):
+    for visitor, mask in zip(visitors, masks, strict=True):
         if not mask.all():
-            name = lists.ids[int(np.argmin(mask))]
+            name = visitor.lists.ids[int(np.argmin(mask))]
             message = f"the list {name} of {split} is not found when lists are read again; have files changed?"
             raise DataError(message, list_id=name)
     if long:

@@ -1,23 +1,29 @@
 """Decoding in a run: tuned on dev, evaluated on the test splits, for all runs in one pass over the lists of a split.
 
-Decoding compares candidates with one another, of which the corpus has no texts: see ``runs.corpora``.
+Decoding compares candidates with one another, of which the corpus has no texts: see ``runs.corpora``. For learned
+fusion each fifth of the training lists is scored by a training on the others, as a model scores lists that it does not
+know.
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import NamedTuple, get_args
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.data.corpus import Corpus, offsets
+from rerank.base.progress import DETAIL
+from rerank.data.corpus import Corpus
+from rerank.data.symbols import SymbolTable
 from rerank.data.trees import Trees, brackets, subset
 from rerank.extraction.extraction import ExtractedSplit
 from rerank.learn.base_weight import AUTO
+from rerank.learn.folds import FOLDS, sections
 from rerank.metrics import bracket_model
-from rerank.metrics.bracket_model import BracketModel
-from rerank.metrics.fusion import probabilities
+from rerank.metrics.bracket_model import BracketColumns, BracketModel
+from rerank.metrics.fusion import Fusion, probabilities
 from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.metrics.metric import Metric, chosen_rows, measures_orders, scored_rows
 from rerank.metrics.parseval import Parseval
@@ -27,16 +33,19 @@ from rerank.models.provenance import MAJORITY, Decoding, Kind
 from rerank.readers.lists import answer_numbers
 from rerank.readers.reader import ScoreColumns
 from rerank.recipes.recipe import DECODERS, ListRecipe
-from rerank.runs.combination import deviation_of
+from rerank.runs.combination import deviation_of, members
 from rerank.runs.corpora import Data, RereadList, Visitor, part_of, shared_lists, visit_lists
-from rerank.runs.run import Run, weight_counts
-from rerank.runs.training import NOT_BEATEN, base_alone
+from rerank.runs.run import Run, sibling_path, weight_counts
+from rerank.runs.training import NOT_BEATEN, RunTask, base_alone, data_identity, train_once
 
 log = logging.getLogger("rerank")
 SHARPNESS = 2.0 ** (np.arange(-12, 25) / 4)  # in deviations of the scores
 THRESHOLDS = np.array([0.5, 0.55, 0.6, 0.65, 0.7])
 SCORE_TOLERANCE = 1e-9  # scores that differ by less, which is rounding, are the same
 LEARNING_SHARPNESS = 2.0  # the sharpness around which it is learned what scores mean
+BRACKET_THRESHOLDS = np.array([0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6])  # half of F is about the best
+BRACKET_SLACKS = np.array([0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])  # in brackets; from .5 on F falls
+DEFAULT_THRESHOLD = 0.5  # where the lists are too few to choose one
 
 
 class Points(NamedTuple):
@@ -105,7 +114,7 @@ def by_fusion(
 
 
 class Sweep:
-    """One way to decode, tested at all points on lists with ``scores`` (float64 [N], of all candidates).
+    """One way to decode, tested at all points on ``lists`` with ``scores`` (float64 [N], of all candidates).
 
     sums: float64 [points, K], the statistics of all answers, by sharpness, then by threshold, then by slack. At the
     first point: texts, the answers by the index of their lists in the files; rows, their statistics (float64 [L, K]);
@@ -114,7 +123,7 @@ class Sweep:
     """
 
     def __init__(
-        self, kind: str, points: Points, scores: np.ndarray, corpus: Corpus, metric: Metric,
+        self, kind: str, points: Points, scores: np.ndarray, lists: ExtractedSplit, metric: Metric,
         models: Sequence[BracketModel | None], how: Decoding | None = None, folds: Sequence[np.ndarray] = (),
     ) -> None:  # fmt: skip
         """models: of brackets, where the ``kind`` is learned: one for all lists, or for those of each of the ``folds``,
@@ -123,10 +132,10 @@ class Sweep:
         if kind != "mbr":
             assert isinstance(metric, Parseval)
             see = partial(by_fusion, points, metric, models if kind == "learned" else [None])
-        self.points, self.visitor = points, Visitor(self.add, see, [scores], folds)
-        self._starts, lists, K = corpus.lists, corpus.list_count, len(metric.columns)
-        self.texts, self.candidates, self.complete = dict[int, bytes](), np.full(lists, -1, np.int64), True
-        self.rows, self.sums = np.zeros((lists, K)), np.zeros((1, K))
+        self.points, self.visitor = points, Visitor(lists, self.add, see, [scores], folds)
+        self._starts, L, K = lists.corpus.lists, lists.corpus.list_count, len(metric.columns)
+        self.texts, self.candidates, self.complete = dict[int, bytes](), np.full(L, -1, np.int64), True
+        self.rows, self.sums = np.zeros((L, K)), np.zeros((1, K))
 
     def add(self, index: int, number: int, answer: ListAnswer) -> None:
         """Take over the answer to a list."""
@@ -147,28 +156,24 @@ def answers_of(names: Sequence[str], entry: RereadList) -> tuple[np.ndarray, np.
 
 
 def votes_of(
-    names: Sequence[str], records: Sequence[tuple[int, np.ndarray, np.ndarray]], lists: np.ndarray
+    names: Sequence[str], records: Sequence[tuple[int, np.ndarray, np.ndarray]], corpus: Corpus
 ) -> dict[str, np.ndarray]:  # fmt: skip
-    """int64 [L] by way to choose of ``runs.vote`` that needs no training: the candidates that are chosen of the lists
-    lists[i]..lists[i + 1] (int64 [L + 1]), -1 of those that were passed over; nothing where no list has an answer, or
-    by a column that says nothing. records: of lists the number, the answers, and the columns with these names."""
+    """int64 [L] by way to choose of ``runs.vote`` that needs no training: the candidates that are chosen of the lists,
+    -1 of those that were passed over; nothing where no list has an answer, or by a column that says nothing. records:
+    of lists the number, the answers, and the columns with these names."""
     from rerank.runs.vote import ListSource, baselines
 
     if not records or all(answers.max(initial=-1) < 0 for _, answers, _ in records):
         return {}
     numbers, answers, columns = zip(*records, strict=True)
-    first = offsets([each.size for each in answers])
-    values, nothing = np.concatenate(columns, axis=1), np.zeros(first[-1])
+    values, indices = np.concatenate(columns, axis=1), np.array(numbers)
     varying = np.flatnonzero((values != values[:, :1]).any(axis=1))
-    names = tuple(names[k] for k in varying.tolist())
-    source = ListSource(
-        first, np.concatenate(answers), names, values[varying], nothing, first[:-1] * 0, Gain(), nothing[:, None],
-        nothing[:, None], nothing,
-    )  # fmt: skip
-    choices, indices = dict[str, np.ndarray](), np.array(numbers)
+    names, part = tuple(names[k] for k in varying.tolist()), corpus.only(indices)
+    source = ListSource(part, Gain(), np.concatenate(answers), names, values[varying], indices * 0)
+    choices = dict[str, np.ndarray]()
     for name, way in baselines(source).items():
-        choices[name] = np.full(lists.size - 1, -1)
-        choices[name][indices] = lists[:-1][indices] + way(source) - first[:-1]
+        choices[name] = np.full(corpus.list_count, -1)
+        choices[name][indices] = corpus.lists[indices] + way(source) - part.lists[:-1]
     return choices
 
 
@@ -228,10 +233,10 @@ def tune_decoding(recipe: ListRecipe, runs: Sequence[tuple[Data, Run]], metric: 
     dev = recipe.data.dev
     attempts = [_tuning(recipe, data, run, metric) for data, run in runs if recipe.decoders]
     tunings = [tuning for tuning in attempts if tuning is not None]
-    visits = [(tuning.lists, [sweep.visitor for sweep in tuning.sweeps.values()]) for tuning in tunings]
-    points = [sweep.points for tuning in tunings for sweep in tuning.sweeps.values()]
-    if any(each.sharpness.size * each.thresholds.size > 1 for each in points):
-        visit_lists(recipe, tunings[0].data, dev or recipe.data.training, visits)
+    sweeps = [sweep for tuning in tunings for sweep in tuning.sweeps.values()]
+    if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in sweeps):
+        visitors = [sweep.visitor for sweep in sweeps]
+        visit_lists(recipe, tunings[0].data, dev or recipe.data.training, visitors)
     retries = list[tuple[Data, Run]]()
     for tuning in tunings:
         run, training, best = tuning.run, tuning.data.training.corpus, tuning.score(metric, tuning.scores)
@@ -282,7 +287,7 @@ def _tuning(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> Tuning 
             sharpness = np.array([recipe.decode.sharpness])
         thresholds = THRESHOLDS if threshold is None else np.array([threshold])
         points = Points(deviation, sharpness, thresholds, np.array([slack]))
-        sweeps[kind] = Sweep(kind, points, scores, lists.corpus, metric, [run.brackets])
+        sweeps[kind] = Sweep(kind, points, scores, lists, metric, [run.brackets])
     return Tuning(data, run, lists, scores, sweeps)
 
 
@@ -321,7 +326,7 @@ def ways_to_decode(runs: Sequence[Run]) -> list[tuple[Run, str]]:
 class SplitDecoder:
     """The decoding of a split, whose lists are read again, by runs, one of which is the ``winner``.
 
-    visit: the lists, and who looks at them, ways to decode first.
+    visitors: of the lists, ways to decode first.
     """
 
     def __init__(
@@ -332,20 +337,19 @@ class SplitDecoder:
         for run, kind in ways_to_decode(runs):
             how, scores = run.decodings[kind], run.scores(lists.corpus)
             points = Points(how.deviation, *(np.array([each]) for each in (how.sharpness, how.threshold, how.slack)))
-            self.sweeps.append(Sweep(kind, points, scores, lists.corpus, metric, [run.brackets], how))
-        visitors, columns = [sweep.visitor for sweep in self.sweeps], ScoreColumns.of_table(data.table.about)
+            self.sweeps.append(Sweep(kind, points, scores, lists, metric, [run.brackets], how))
+        self.visitors, columns = [sweep.visitor for sweep in self.sweeps], ScoreColumns.of_table(data.table.about)
         self._names, self._answers = tuple[str, ...](), list[tuple[int, np.ndarray, np.ndarray]]()
         if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:
             self._names = columns.without(metric.measured).names
             add = lambda index, number, answer: self._answers.append((number, *answer))  # noqa: ARG005, E731
-            visitors.append(Visitor(add, partial(answers_of, self._names)))
-        self.visit = lists, visitors
+            self.visitors.append(Visitor(lists, add, partial(answers_of, self._names)))
 
     def finish(self, count: int) -> list[bytes] | None:
         """Add the answers to the results of the runs; return those of the winner to all lists of the files, so many, if
         it uses any of them, empty ones to lists that cannot be decoded."""
         corpus, winner, split = self.lists.corpus, self.winner, self.split
-        votes = votes_of(self._names, self._answers, offsets(np.diff(corpus.lists)))
+        votes = votes_of(self._names, self._answers, corpus)
         if votes:
             winner.choices[split] |= votes
             rows = {name: chosen_rows(corpus.stats, choice) for name, choice in votes.items()}
@@ -359,3 +363,119 @@ class SplitDecoder:
             if run is winner and kind == run.decision.predictor:
                 answers = [sweep.texts.get(index, b"") for index in range(count)]
         return answers
+
+
+ListBrackets = tuple[BracketColumns, list[str | int], np.ndarray]
+
+
+def brackets_of(deviation: float, sharpness: float, entry: RereadList, scores: np.ndarray) -> ListBrackets | None:
+    """The columns of a list's brackets, in which symbols are indices of the texts that follow (or -1, -2), and which
+    are right; a list of failed parses alone has none to learn from. ``scores`` (float64 [T]) are in units of their
+    deviation, as ``deviation`` is that of the base scores."""
+    if entry.pair is None or entry.evidence is None:
+        return None
+    symbols, fusion = entry.pair.content.symbols, entry.evidence.fusion
+    gold = Fusion(entry.pair.gold, symbols)
+    if not fusion.used.any() or not np.array_equal(fusion.words, gold.words):
+        return None
+    columns = bracket_model.bracket_columns(fusion, scores, entry.pair.nbest.base / deviation, sharpness)
+    ids, inverse = np.unique(columns.symbols, return_inverse=True)
+    texts = [symbols.text(one) if one >= 0 else one for one in ids.tolist()]
+    columns = columns._replace(symbols=inverse.reshape(columns.symbols.shape))
+    return columns, texts, bracket_model.right_brackets(fusion, gold)
+
+
+class BracketReading:
+    """The columns of all lists' brackets, and which are right.
+
+    scores: float64 [N], of all candidates, in units of their deviation, as ``base_deviation`` has that of the base
+    scores; fold: int64 [L], the part of the training lists that a list is in.
+    """
+
+    def __init__(
+        self, lists: ExtractedSplit, scores: np.ndarray, fold: np.ndarray, base_deviation: float, sharpness: float
+    ) -> None:
+        self.visitor = Visitor(lists, self._add, partial(brackets_of, base_deviation, sharpness), [scores])
+        self._fold, self._deviation, self._symbols = fold, base_deviation, SymbolTable()
+        self._columns, self._right, self._folds = list[BracketColumns](), list[np.ndarray](), list[int]()
+
+    def _add(self, index: int, number: int, brackets: ListBrackets) -> None:  # noqa: ARG002
+        columns, texts, right = brackets
+        ids = np.array([one if isinstance(one, int) else self._symbols.intern(one) for one in texts], np.int32)
+        self._columns.append(columns._replace(symbols=ids[columns.symbols]))
+        self._right.append(right)
+        self._folds.append(int(self._fold[number]))
+
+    def fit(self, without: int | None = None) -> BracketModel:
+        """The learned part, of all folds or of those but one."""
+        lists = [i for i, fold in enumerate(self._folds) if fold != without]
+        if not lists:
+            raise RecipeError("no list of training has brackets to learn from", key="decode.kinds")
+        columns = BracketColumns(*map(np.concatenate, zip(*(self._columns[i] for i in lists), strict=True)))
+        if without is None:
+            log.info("learned fusion: %s brackets of %s lists", f"{columns.numbers.shape[0]:,}", f"{len(lists):,}")
+        right = np.concatenate([self._right[i] for i in lists])
+        return bracket_model.fit(columns, right, self._symbols, self._deviation)
+
+
+def best_fusion(sweep: Sweep, lists: Corpus, metric: Metric) -> tuple[float, float]:
+    """The threshold with the best score on the lists without slack, the smallest of equals; and, of the slacks that
+    cost nothing of that score, the one with the most trees that are entirely right."""
+    total, points = lists.reference.sum(axis=0), sweep.points
+    reports = [metric.report(row, total) for row in sweep.sums]
+    for (h, slack), report in zip(product(points.thresholds, points.slacks), reports, strict=True):
+        measures = ", ".join(f"{key} {100 * report[key]:.2f}" for key in ("f1", "exact_match"))
+        message = "learned fusion: threshold %g, slack %g, on folds of training: %s"
+        log.info(message, h, slack, measures, extra={DETAIL: True})
+    shape = points.thresholds.size, points.slacks.size
+    score = np.reshape([metric.sign * report[metric.primary] for report in reports], shape)
+    exact = np.reshape([report["exact_match"] for report in reports], shape)
+    best = int(np.argmax(score[:, 0]))
+    slack = int(np.argmax(np.where(score[best] >= score[best, 0], exact[best], -np.inf)))
+    return float(points.thresholds[best]), float(points.slacks[slack])
+
+
+def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> None:
+    """Learn a run's model of brackets, and the threshold and slack that go with it: each fifth of the training lists,
+    or of its share of them, is scored by a training on the others (of an ensemble, that of its first member).
+
+    The threshold is the recipe's, without slack, or both are the best on all these lists, each fused by what was
+    learned without its fifth: they are many more than dev has, whose best is unstable.
+
+    Trainings that an interrupted call has finished are kept next to the file of the run.
+    """
+    training = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
+    corpus = training.corpus
+    single = members(run.recipe)[0] if run.recipe.training.ensemble else run.recipe
+    single = single.change({"training.vote": False, "training.share": 1.0})
+    dev = None if recipe.data.dev is None else data.others[recipe.data.dev].corpus
+    if corpus.list_count < FOLDS:
+        message = f"found {corpus.list_count} training lists; expected {FOLDS} or more, one for each part to learn from"
+        raise RecipeError(message, key="decode.kinds")
+    fold_scores, folds = list[np.ndarray](), np.zeros(corpus.list_count, np.int64)
+    for fold, (first, last) in enumerate(sections(corpus.list_count)):
+        log.info("learned fusion: fold %d of %d", fold + 1, FOLDS)
+        rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, corpus.list_count)]))
+        lists = f"{data_identity(run.data[0], run.recipe)} without {first} to {last}", *run.data[1:]
+        path = None if run.path is None else sibling_path(run.path, f"fold-{fold}")
+        part, folds[first:last] = corpus.slice(first, last), fold
+        values = train_once(RunTask(run.name, single, rest, dev, lists, path)).scores(part)
+        fold_scores.append(values / deviation_of(part, values))
+    base, sharpness = deviation_of(corpus, corpus.base), recipe.decode.sharpness or LEARNING_SHARPNESS
+    scores = np.concatenate(fold_scores)
+    reading = BracketReading(training, scores, folds, base, sharpness)
+    visit_lists(recipe, data, recipe.data.training, [reading.visitor])
+    run.brackets = reading.fit()
+    if recipe.decode.threshold is not None:
+        run.fusion_point = recipe.decode.threshold, 0.0
+        return
+    try:
+        models = [reading.fit(number) for number in range(FOLDS)]
+    except RecipeError:
+        log.warning("learned fusion: too few lists to choose a threshold by folds; it is %g", DEFAULT_THRESHOLD)
+        run.fusion_point = DEFAULT_THRESHOLD, 0.0
+        return
+    points = Points(1.0, np.array([sharpness]), BRACKET_THRESHOLDS, BRACKET_SLACKS)
+    sweep = Sweep("learned", points, scores, training, metric, models, folds=[folds])
+    visit_lists(recipe, data, recipe.data.training, [sweep.visitor])
+    run.fusion_point = best_fusion(sweep, corpus, metric)

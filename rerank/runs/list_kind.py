@@ -1,7 +1,7 @@
 """The course of a recipe over lists: corpora (cached), runs, the choice of the best on dev, tests, artefacts."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -19,7 +19,7 @@ from rerank.kernels.sources import TRAINING
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accept
 from rerank.learn.folds import FOLDS, sections
-from rerank.learn.learner import Learner, Weights
+from rerank.learn.learner import Weights
 from rerank.learn.pairs import pairs
 from rerank.learn.train import bytes_needed, require_source
 from rerank.metrics.metric import scored_rows
@@ -28,15 +28,15 @@ from rerank.models.provenance import columns_seen, provenance
 from rerank.models.scorer import Scorer
 from rerank.pool import check_visible, require
 from rerank.readers.detection import Account, log_account
-from rerank.readers.reader import ScoreColumns, make_reader, says_scores
+from rerank.readers.reader import ScoreColumns, make_reader
 from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner
 from rerank.recipes.sections import HOLDOUT
-from rerank.recipes.settings import Settings, files_in
+from rerank.recipes.settings import files_in
 from rerank.runs import results
 from rerank.runs.combination import DENSE_LINE, dense_line, make_mert, train_ensemble, tune_run
-from rerank.runs.compared import Compared, doubt_of_base
+from rerank.runs.compared import Compared, doubts_of_base
 from rerank.runs.corpora import Data, doubts, open_files, part_of, visit_lists
-from rerank.runs.decoding import SplitDecoder, check_decoding, tune_decoding, ways_to_decode
+from rerank.runs.decoding import SplitDecoder, check_decoding, learn_brackets, tune_decoding, ways_to_decode
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import Bar, TextTable, own_measure, reals
@@ -105,13 +105,9 @@ class ListKind(Kind[ListRecipe]):
         self.content = content_of(recipe, columns=ScoreColumns.of_table(self.data.table.about))
         self.corpora = self.data.counts(recipe, self.metric)
         self.doubts = doubts(recipe, self.data, self.content, self.corpora)
-        base_doubts = [*about.get("amiss", [])]
-        if self.data.table.about.get("scored") and not says_scores(recipe.data.reader):
-            corpora = (each.corpus for each in (self.data.training, *self.data.others.values()))
-            base_doubts += [
-                doubt_of_base(self.content.column_names[0], ((of.lists, of.gain, of.base) for of in corpora))
-            ]
-        self.base_doubt = " ".join(filter(None, base_doubts))
+        base = self.content.column_names[0] if self.data.table.about.get("scored") else None
+        corpora = (each.corpus for each in (self.data.training, *self.data.others.values()))
+        self.base_doubt = " ".join([*about.get("amiss", []), *doubts_of_base(base, recipe.data.reader, corpora)])
         for line in filter(None, [*self.doubts, self.base_doubt]):
             log.warning("%s", line)
         sizes = {key: sum(of[key] for of in self.corpora.values()) for key in ("lists", "candidates", "nonzeros")}
@@ -171,8 +167,6 @@ class ListKind(Kind[ListRecipe]):
     def _tune(self, runs: Sequence[tuple[Data, Run]]) -> None:
         """Find out how runs decode best, each with the data that it was trained on."""
         if "learned" in self.recipe.decoders:
-            from rerank.runs.learned_fusion import learn_brackets
-
             for data, run in runs:
                 learn_brackets(self.recipe, data, run, self.metric)
         tune_decoding(self.recipe, runs, self.metric)
@@ -214,8 +208,9 @@ class ListKind(Kind[ListRecipe]):
 
     def evaluate(self) -> Metrics:
         recipe, data, metric, winner = self.recipe, self.data, self.metric, self.winner
+        tests = {split: data.others[split] for split in self.splits}
         for run in self.runs:
-            self._evaluate(data, run, self.splits, self.line[0] if run is winner else {})
+            run.evaluate(tests, data.training.corpus, metric, self.line[0] if run is winner else {})
         for split in self.splits:
             self._predict(split)
         cross = self.tests and not self.splits and data.training.corpus.list_count >= MIN_LISTS_TO_CROSS
@@ -245,23 +240,17 @@ class ListKind(Kind[ListRecipe]):
             **({"curve": self._curve()} if self.tests and recipe.training.curve else {}),
         }
 
-    def _evaluate(self, data: Data, run: Run, splits: Sequence[str], others: Mapping[str, Weights]) -> None:
-        """Evaluate a run on splits, as it ranks lists, and ``others`` beside its predictors."""
-        for split in splits:
-            run.evaluate(split, data.others[split], data.training.corpus, self.metric, others)
-        run.forget_votes()
-
     def _predict(self, split: str) -> None:
         """Decode a test split, and write its predictions meanwhile."""
         winner, directory, lists = self.winner, self.directory, self.data.others[split]
         ways = {kind: number for number, (run, kind) in enumerate(ways_to_decode(self.runs)) if run is winner}
         leading = ways.get(winner.decision.predictor)
-        texts, self.texts[split] = results.selected_texts(winner.choices[split], lists.corpus.lists, ways)
+        texts, self.texts[split] = results.selected_texts(lists, winner.choices[split], ways)
         decoder = SplitDecoder(self.recipe, self.data, self.runs, winner, split, self.metric)
         with open_output(results.prediction_file(directory, split, 0)) as out:
             predictions = results.Predictions(out, self.recipe, lists, winner, split, self.model, leading)
-            visitors = [*decoder.visit[1], predictions.visitor, *([texts] if self.content.final else [])]
-            count = visit_lists(self.recipe, self.data, split, [(lists, visitors)])
+            visitors = [*decoder.visitors, predictions.visitor, *([texts] if self.content.final else [])]
+            count = visit_lists(self.recipe, self.data, split, visitors)
             predictions.writer.finish()
         answers = decoder.finish(count)
         if answers is not None:
@@ -279,8 +268,8 @@ class ListKind(Kind[ListRecipe]):
         if not self.content.final:
             return
         if not texts or not choices.keys() <= texts[0][0].keys():
-            visitor, texts = results.selected_texts(choices, lists.corpus.lists, {})
-            visit_lists(self.recipe, self.data, split, [(lists, [visitor])])
+            visitor, texts = results.selected_texts(lists, choices, {})
+            visit_lists(self.recipe, self.data, split, [visitor])
         description = self.content.describe(split, [*choices], texts)
         for name, measures in description.reports.items():
             self.reports[split][name] |= measures
@@ -301,10 +290,11 @@ class ListKind(Kind[ListRecipe]):
             parts.append((data, run))
         self._tune(parts)
         for data, run in parts:
-            self._evaluate(data, run, [split], dense_line(data.training.corpus, data.table, self.metric)[0])
+            line, _ = dense_line(data.training.corpus, data.table, self.metric)
+            run.evaluate({split: data.others[split]}, data.training.corpus, self.metric, line)
         decoders = [SplitDecoder(self.recipe, data, [run], run, split, self.metric) for data, run in parts]
-        visits = [each.visit for each in decoders if each.visit[1]]
-        count = visit_lists(self.recipe, self.data, split, visits) if visits else 0
+        visitors = [visitor for each in decoders for visitor in each.visitors]
+        count = visit_lists(self.recipe, self.data, split, visitors) if visitors else 0
         for each in decoders:
             each.finish(count)
         winner.take_over(split, lists, [run for _, run in parts], self.metric)
@@ -397,7 +387,7 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
     RecipeError: names the setting, and what is expected.
     """
     settings, learner = single.training, accept(make_learner(single.learner))
-    check_pairs(learner, settings.pairs)
+    require_source(learner, build(pairs, settings.pairs, "training.pairs"))
     ensemble, select, mert = settings.ensemble, settings.select, getattr(single, "mert", None)
     options = {"mert": mert, "training.select": select, "training.ensemble": ensemble}
     stages = {key: stage for key, stage in options.items() if stage is not None}
@@ -425,12 +415,3 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
     if (bits := single.features.hash_bits) is not None:  # a table of features has only as many columns as there are
         need = bytes_needed(learner, 1 << bits)
         require(need, f"2^{bits} columns with {single.learner['name']}", "take fewer bits", "features.hash_bits")
-
-
-def check_pairs(learner: Learner, settings: Settings) -> None:
-    """Refuse a pair source that does not exist, or that ``learner`` cannot learn from."""
-    source = build(pairs, settings, "training.pairs")
-    try:
-        require_source(learner, source)
-    except RecipeError as error:
-        raise RecipeError(error.message, key="training.pairs.name") from None

@@ -15,6 +15,7 @@ from rerank.base.ranges import Range
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import Content, MeasuredLists, Pair
 from rerank.extraction.kinds import content_of
+from rerank.extraction.list_checks import doubts_of_lists
 from rerank.extraction.sample import ListSample, ListSampler
 from rerank.extraction.texts import TextContent
 from rerank.metrics.gain import Gain
@@ -22,7 +23,6 @@ from rerank.metrics.metric import (
     Metric,
     TestName,
     blind_rows,
-    chosen_rows,
     measured_corpus,
     rows_of_scores,
     scored_rows,
@@ -48,7 +48,7 @@ from rerank.readers.reader import SkipCount
 from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import measuring_recipe
 from rerank.recipes.settings import Section, Seed, Settings, as_settings, validate
-from rerank.runs.compared import Compared, doubts_about
+from rerank.runs.compared import Compared, doubts_of_base
 from rerank.runs.corpora import MIN_LENGTHS, reference_doubts, spelling_doubt, training_differences
 from rerank.runs.fitting import task_of
 from rerank.runs.report.table import plain_text
@@ -167,26 +167,25 @@ def _measure(
         lists = model.frame_lists(lists, columns, with_truth=True)
     first, lists = first_list(lists_from(lists, columns if not isinstance(lists, FrameLists) else {}))
     scorer, examples = None, list[Lists]()
-    measurements, rows = list[tuple[np.ndarray, np.ndarray, np.ndarray]](), list[np.ndarray]()
+    choose: Callable[[list[Pair]], Sequence[Answer]]
+    measurements, rows = list[tuple[np.ndarray, ...]](), list[np.ndarray]()
     if isinstance(model, Reranker):
         scorer, variant = Scorer(model.model, model.predictor), model.model  # decoding is by the model's own metric
         if metric is not None:
             settings = model.recipe.change({"metric": as_settings(metric)}).model_dump(mode="json")
             variant = replace(variant, settings=settings)
         content = Scorer(variant, model.predictor).content
-    else:
-        request: Settings = {} if metric is None else {"metric": as_settings(metric)}
-        content = content_of(
-            measuring_recipe(task_of(request, first), metric, {"answer": getattr(lists, "answer", None)})
-        )
-    ordered = content.metric.ordered  # by scores, which decoding does not give
-    choose: Callable[[list[Pair]], Sequence[Answer]]
-    if scorer is not None:
+        ordered = content.metric.ordered  # by scores, which decoding does not give
         how = scorer.decoding(decode if isinstance(decode, str) else "best" if ordered or not decode else None)
         choose, by = partial(_model_answers, scorer, how, ordered), scorer.ranked_by if how is None else how.kind
         if ordered and how is not None:
             raise RecipeError(f"{content.metric.primary} measures orders; expected best", key="decode")
     else:
+        request: Settings = {} if metric is None else {"metric": as_settings(metric)}
+        content = content_of(
+            measuring_recipe(task_of(request, first), metric, {"answer": getattr(lists, "answer", None)})
+        )
+        ordered = content.metric.ordered
         what = ("a choice for every list", "the scores of every list's candidates")[ordered]
         choices = iterate(model, f"a model, or {what}", "model")
         take, by = _scores if ordered else _index, ""
@@ -197,7 +196,7 @@ def _measure(
         usable = content.measure(one_by_one(memory_blocks(lists, **options)), count)
         while batch := list(islice(usable, BATCH_SIZE)):
             for item, answer in zip(batch, choose([item.pair for item in batch if item.pair]), strict=True):
-                measurements.append((item.rows.base, item.stats, item.reference))
+                measurements.append((item.lists.first, item.rows.base, item.stats, item.reference))
                 rows.append(_row_of(content, item, answer))
                 sampler.add(item.lists)
                 examples += [item.lists][: ACCOUNT_LISTS - len(examples)]
@@ -222,7 +221,7 @@ def _doubts(
     """What speaks against claims, which is logged; as is whether references look like those of other lists."""
     metric, base = content.metric, content.column_names[0] if corpus.base.any() else None
     several = first if len(first) >= MIN_LENGTHS else ()  # of few lists, one may differ by chance
-    doubts = doubts_about(several, metric, reader, base, corpus.lists, corpus.gain, corpus.base)
+    doubts = doubts_of_lists(several, metric, reader.get("roles")) + doubts_of_base(base, reader, [corpus])
     blind = {"oracle": scored_rows(corpus, metric, corpus.gain), "random": blind_rows(corpus, metric)}
     total, size = corpus.reference.sum(axis=0), {"lists": corpus.list_count, "candidates": corpus.candidate_count}
     counts = size | {name: metric.report(choice.sum(axis=0), total) for name, choice in blind.items()}
@@ -239,7 +238,7 @@ def _row_of(content: Content[Any], item: MeasuredLists, answer: Answer) -> np.nd
     if isinstance(answer, np.ndarray):
         lists = item.lists.first, answer, item.rows.base, item.stats, item.reference
         return np.asarray(rows_of_scores(content.metric, *lists)[0])
-    return np.asarray(chosen_rows(item.stats, np.array([answer]))[0])
+    return item.stats[answer] if answer >= 0 else np.zeros(item.stats.shape[1])
 
 
 def _model_answers(scorer: Scorer, how: Decoding | None, ordered: bool, pairs: list[Pair]) -> list[Answer]:

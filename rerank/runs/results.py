@@ -97,7 +97,8 @@ class Predictions:
         gains = np.stack([self.before, list_gains(corpus, self.choice)], axis=1)
         self._scorer, of_lists = Scorer(model), [offsets, gains, corpus.reference]
         see = partial(prediction_of, self._scorer.reader, metric_of(recipe), leading)
-        self.visitor = Visitor(self._add, see, [scores_of(corpus, weights)], of_lists, opens=False, whole=True)
+        scores = [scores_of(corpus, weights)]
+        self.visitor = Visitor(lists, self._add, see, scores, of_lists, opens=False, whole=True)
         self.writer, self.examples = ListWriter(out, self._scorer.reader), dict[int, tuple[int, Lists]]()
         self._order = np.random.default_rng(recipe.seed).permutation(corpus.list_count)
         self._limit, self._sides = recipe.examples, {1: list[int](), -1: list[int]()}
@@ -133,14 +134,13 @@ class Predictions:
 
 
 def selected_texts(
-    choices: Mapping[str, np.ndarray], starts: np.ndarray, ways: Mapping[str, int]
+    lists: ExtractedSplit, choices: Mapping[str, np.ndarray], ways: Mapping[str, int]
 ) -> tuple[Visitor, list[SelectedTexts]]:  # fmt: skip
     """A visitor that reads the texts of selections again, and the list that it fills. choices: int64 [L], candidates of
-    the corpus, whose lists begin at ``starts``, -1 for none; ways: those that are decoded meanwhile, by the numbers of
-    their answers among findings."""
-    indices, texts = [np.where(y < 0, -1, y - starts[:-1]) for y in choices.values()], list[SelectedTexts]()
-    see = partial(texts_of, [*choices], ways)
-    return Visitor(lambda _index, _number, text: texts.append(text), see, [], indices, opens=False), texts
+    the corpus, -1 for none; ways: those that are decoded meanwhile, by the numbers of their answers among findings."""
+    starts, texts = lists.corpus.lists[:-1], list[SelectedTexts]()
+    indices, see = [np.where(y < 0, -1, y - starts) for y in choices.values()], partial(texts_of, [*choices], ways)
+    return Visitor(lists, lambda _index, _number, text: texts.append(text), see, [], indices, opens=False), texts
 
 
 def texts_of(names: Sequence[str], ways: Mapping[str, int], entry: RereadList, *indices: int) -> SelectedTexts:
@@ -156,33 +156,29 @@ def texts_of(names: Sequence[str], ways: Mapping[str, int], entry: RereadList, *
 class Example:
     """A list in full.
 
-    gold, base, choice: reference, generator's best candidate and answer: bracketed trees for the task ``parse``, plain
-    text for others, where ``gold`` has one reference per line. contributions: those to the choice, the strongest first.
-    source: the input, where it is known.
+    gold: the reference; texts: those of the generator's best candidate and of the answer: bracketed trees for the task
+    ``parse``, plain text for others, where ``gold`` has one reference per line; gains: of these two, and of the oracle.
+    contributions: those to the choice, the strongest first. source: the input, where it is known.
     """
 
     split: str
     list_id: str
     gold: str
-    base: str
-    choice: str
-    base_gain: float
-    choice_gain: float
-    oracle_gain: float
+    texts: tuple[str, str]
+    gains: tuple[float, float, float]
     contributions: Sequence[Contribution] = ()
     source: str | None = None
 
     def fold(self, task: str, measure: Measure, *, open: bool = False) -> Details:
         """The list as the page has it: what differs, and the features that decided."""
         if task == "parse":
-            candidates = compare_trees(self.gold, self.base, self.choice, self.list_id)
+            candidates = compare_trees(self.gold, *self.texts, self.list_id)
         else:
-            candidates = compare_texts(self.source, self.gold.splitlines(), self.base, self.choice)
-        heading = "gain" if measure.lower_is_better else measure.heading
-        gains = {"base": self.base_gain, "chosen": self.choice_gain, "oracle": self.oracle_gain}
-        numbers = ", ".join(f"{name} {measure.gain(gain)}" for name, gain in gains.items())
-        parts = self.contributions
+            candidates = compare_texts(self.source, self.gold.splitlines(), *self.texts)
+        heading, parts = "gain" if measure.lower_is_better else measure.heading, self.contributions
         names, amounts = [part.feature for part in parts], [part.amount for part in parts]
+        gains = zip(("base", "chosen", "oracle"), self.gains, strict=True)
+        numbers = ", ".join(f"{name} {measure.gain(gain)}" for name, gain in gains)
         weights, gaps = reals([part.weight for part in parts]), reals([part.value - part.other for part in parts])
         deciding = TextTable(
             "Features that decided; above zero for the chosen candidate",
@@ -200,13 +196,13 @@ def examples_of(scorer: Scorer, of: Predictions) -> Iterator[Example]:
         if pair is None:
             continue
         base, choice = (int(selection[i] - starts[i]) for selection in (of.base, of.choice))
-        before, after, best = (float(gain[i]) for gain in (of.before, of.after, of.best))
+        gains = float(of.before[i]), float(of.after[i]), float(of.best[i])
         answer = pair.nbest.texts[choice] if of.texts is None else of.texts[number]
         why = scorer.explain(pair, choice, base)[:MAX_FEATURES]
         texts = pair.nbest.texts[base], answer, pair.nbest.source or b""
         first, last, source = (text.decode("utf-8", "replace") for text in texts)
         about = why, None if pair.nbest.source is None else source
-        yield Example(of.split, pair.nbest.id, scorer.content.gold_text(pair), first, last, before, after, best, *about)
+        yield Example(of.split, pair.nbest.id, scorer.content.gold_text(pair), (first, last), gains, *about)
 
 
 def list_sections(
@@ -222,7 +218,7 @@ def list_sections(
     results = [tables.results_table(metrics, split) for split in tables.splits_of(metrics)]
     notes = [*tables.notes(metrics), *(f"{name}: {text}" for name, text in tables.signatures(metrics))]
     learning = learning_figure(metrics.get("curve") or {}, measure, tables.dev_of(metrics))
-    verdicts = {gain for example in examples for gain in (example.base_gain, example.choice_gain)} <= {0.0, 1.0}
+    verdicts = {gain for example in examples for gain in example.gains[:2]} <= {0.0, 1.0}
     sides = {"Now right" if verdicts else "Now better": 1, "Now wrong" if verdicts else "Now worse": -1}
     comparison = TextTable.of("Answers compared with base candidates", changes)
     sizes = tables.corpora_table(metrics.get("corpora", {}))
@@ -233,7 +229,7 @@ def list_sections(
         *(
             PageSection(heading, [example.fold(task, measure, open=k == 0) for k, example in enumerate(side)])
             for heading, sign in sides.items()
-            for side in [[example for example in examples if sign * (example.choice_gain - example.base_gain) > 0]]
+            for side in [[example for example in examples if sign * (example.gains[1] - example.gains[0]) > 0]]
         ),
         PageSection("Weights", weights),
         PageSection("Training", [[training_figure(runs, metrics), learning]]),
@@ -266,7 +262,7 @@ def training_figure(runs: Sequence[Run], metrics: Mapping[str, Any]) -> page.Fig
         best[run.name] = max([best.get(run.name, -math.inf), *map(measure.better, course.values())])
     if not any(len(course) > 1 for _, course in courses):
         return None
-    winner, lines = str(tables.winner_of(metrics).get("name")), list[page.FigureLine]()
+    winner, lines = metrics["chosen"]["name"], list[page.FigureLine]()
     names = sorted(best, key=lambda name: (name != winner, -best[name], name))[: len(page.PALETTE)]
     for series, name in enumerate(names, start=1):
         for run, course in ((run, course) for run, course in courses if run.name == name):

@@ -77,36 +77,35 @@ class Run:
     def votes(self, corpus: Corpus) -> Votes | None:
         """The predictors, from the updates repeated on the training corpus; None where they were not kept."""
         if self._votes is None and self.log and self.recipe.training.vote:
-            part = corpus if self.columns is None else corpus.keep_columns(self.columns)
+            lists = corpus.take_share(self.recipe.training.share, self.recipe.seed)
+            lists = lists if self.columns is None else lists.keep_columns(self.columns)
             learner = make_learner(self.recipe.learner, base=self.training["base"]["votes"])
-            self._votes = learner.votes(*replay_corpus(UpdateLog.from_arrays(self.log), part))
+            self._votes = learner.votes(*replay_corpus(UpdateLog.from_arrays(self.log), lists))
         return self._votes
 
-    def forget_votes(self) -> None:
-        """Free the memory of the votes; the updates can be repeated."""
-        self._votes = None
-
     def evaluate(
-        self, split: str, lists: ExtractedSplit, training: Corpus, metric: Metric, others: Mapping[str, Weights]
+        self, splits: Mapping[str, ExtractedSplit], training: Corpus, metric: Metric, others: Mapping[str, Weights]
     ) -> None:
-        """Choose from the lists of a split by base score, oracle, all predictors, and those that are no part of it."""
-        corpus, weights = lists.corpus, {**self.weights, **others}
-        by = usual_scores(corpus, metric) | {name: scores(corpus, own) for name, own in weights.items()}
-        choices = {name: best(corpus, own) for name, own in by.items()}
-        rows = {name: scored_rows(corpus, metric, own) for name, own in by.items()}
-        votes = None if metric.ordered else self.votes(training)
-        if votes is not None:
-            from rerank.learn.voting import vote  # with its kernels
+        """Choose from the lists of splits by base score, oracle, all predictors, and those that are no part of it."""
+        votes = None if metric.ordered or not splits else self.votes(training)
+        self._votes = None  # they take much memory, and can be repeated
+        for split, lists in splits.items():
+            corpus, weights = lists.corpus, {**self.weights, **others}
+            by = usual_scores(corpus, metric) | {name: scores(corpus, own) for name, own in weights.items()}
+            choices = {name: best(corpus, own) for name, own in by.items()}
+            rows = {name: scored_rows(corpus, metric, own) for name, own in by.items()}
+            if votes is not None:
+                from rerank.learn.voting import vote  # with its kernels
 
-            start = time.perf_counter()
-            with counting(f"vote {split}", total=corpus.list_count, unit="lists") as progress:
-                choices["voted"] = best(corpus, vote(votes, corpus, on_list=progress.advance))
-            rows["voted"] = chosen_rows(corpus.stats, choices["voted"])
-            self.training.setdefault("voting_seconds", {})[split] = round(time.perf_counter() - start, 3)
-            if (bound := self.training.get("bound")) and corpus.list_count:  # beside its error of the vote, ours
-                worse = list_gains(corpus, choices["voted"]) < list_gains(corpus)
-                bound[f"vote_error_{split}"] = float(np.mean(worse))
-        self.choices[split], self.selections[split] = choices, self._comparison(lists, rows, metric)
+                start = time.perf_counter()
+                with counting(f"vote {split}", total=corpus.list_count, unit="lists") as progress:
+                    choices["voted"] = best(corpus, vote(votes, corpus, on_list=progress.advance))
+                rows["voted"] = chosen_rows(corpus.stats, choices["voted"])
+                self.training.setdefault("voting_seconds", {})[split] = round(time.perf_counter() - start, 3)
+                if (bound := self.training.get("bound")) and corpus.list_count:  # beside its error of the vote, ours
+                    worse = list_gains(corpus, choices["voted"]) < list_gains(corpus)
+                    bound[f"vote_error_{split}"] = float(np.mean(worse))
+            self.choices[split], self.selections[split] = choices, self._comparison(lists, rows, metric)
 
     def take_over(self, split: str, lists: ExtractedSplit, parts: Sequence["Run"], metric: Metric) -> None:
         """Score on a split what runs like this one, trained without a section of it each, selected from theirs.

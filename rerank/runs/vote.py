@@ -19,21 +19,22 @@ import numpy as np
 from rerank.base.encoding import amount
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry
-from rerank.data.corpus import Corpus, offsets, remarks_on_all
+from rerank.data.corpus import Corpus, offsets, ranges_of, remarks_on_all
 from rerank.extraction.kinds import content_of
+from rerank.extraction.list_checks import doubts_of_lists
 from rerank.features.scores import groups, means_of_answers, votes
 from rerank.learn.folds import best_trial, trials
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, scores
 from rerank.metrics.gain import Gain
-from rerank.metrics.metric import Metric, best_of_lists, oracles
+from rerank.metrics.metric import Metric, best_of_lists, measured_corpus, oracles, owners
 from rerank.readers.detection import ACCOUNT_LISTS as FIRST_LISTS
 from rerank.readers.detection import Account, account_entry, log_account
 from rerank.readers.lists import Lists, answer_numbers, first_with_candidates
 from rerank.readers.memory.reading import ListFile, lists_from, memory_blocks
 from rerank.readers.reader import ScoreColumns, SkipCount, count_usable, filter_usable
 from rerank.recipes.loading import measuring_recipe
-from rerank.runs.compared import Compared, RowScore, doubts_about
+from rerank.runs.compared import Compared, RowScore, doubts_of_base
 from rerank.runs.report.table import TextTable, plain_text
 from rerank.storage.documents import as_json
 from rerank.storage.files import write_text
@@ -53,39 +54,37 @@ WORDS = "words"  # their number, which the scores of recognisers need beside the
 
 
 class ListSource(NamedTuple):
-    """Lists in memory: the candidates of list i are first[i]..first[i + 1] (int64 [L + 1]).
+    """Lists to choose from.
 
-    answers: int32 [n], equal for equal ones of a list, -1 for none; names: those of the columns (float64 [K, n]);
-    gain: float64 [n]; fold: int64 [L], in which part of the cross-validation a list is held out; stats, reference: of
-    candidates and lists by the metric; base: the name of the base score, None if there is none; scores: its values, or
-    zeros (float64 [n]); doubt: the reasons against claims.
+    corpus: without features; its base scores are 0 where there are none. answers: int32 [N], equal for equal ones of a
+    list, -1 for none; names: those of the columns (float64 [K, N]); fold: int64 [L], in which part of the
+    cross-validation a list is held out; base: the name of the base score, None if there is none; doubt: the reasons
+    against claims.
     """
 
-    first: np.ndarray
+    corpus: Corpus
+    metric: Metric
     answers: np.ndarray
     names: tuple[str, ...]
     columns: np.ndarray
-    gain: np.ndarray
     fold: np.ndarray
-    metric: Metric
-    stats: np.ndarray
-    reference: np.ndarray
-    scores: np.ndarray
     base: str | None = None
     doubt: str = ""
     account: Account | None = None
 
-    def take(self, indices: np.ndarray, first: np.ndarray) -> "ListSource":
-        """The candidates ``indices``, in lists that begin at ``first``."""
-        by_candidate = {key: getattr(self, key)[indices] for key in ("answers", "gain", "stats", "scores")}
-        return self._replace(first=first, columns=self.columns[:, indices], **by_candidate)
-
     def lists(self, numbers: np.ndarray) -> "ListSource":
         """The lists ``numbers`` (int64 [L'])."""
-        sizes = np.diff(self.first)[numbers]
-        first = offsets(sizes)
-        indices = np.repeat(self.first[numbers] - first[:-1], sizes) + np.arange(first[-1])
-        return self.take(indices, first)._replace(fold=self.fold[numbers], reference=self.reference[numbers])
+        corpus, indices = self.corpus.only(numbers), ranges_of(self.corpus.lists, numbers)
+        answers, columns = self.answers[indices], self.columns[:, indices]
+        return self._replace(corpus=corpus, answers=answers, columns=columns, fold=self.fold[numbers])
+
+    def take(self, indices: np.ndarray, lists: np.ndarray) -> "ListSource":
+        """The candidates ``indices`` in ``lists`` (int64 [L' + 1]), without what these are measured against."""
+        corpus, ones = self.corpus, np.ones(lists.size - 1)
+        rows = {key: getattr(corpus, key)[indices] for key in ("base", "gain", "stats")}
+        rows |= {"rows": np.zeros(indices.size + 1), "reference": ones[:, None], "weight": ones}
+        corpus = replace(corpus, lists=lists, cuts=corpus.cuts[:0], trusted=True, **rows)
+        return self._replace(corpus=corpus, answers=self.answers[indices], columns=self.columns[:, indices])
 
     @property
     def has_answers(self) -> bool:
@@ -95,54 +94,55 @@ class ListSource(NamedTuple):
     @property
     def heading(self) -> str:
         """The heading of scores: "right" where the gain of every candidate is a verdict, else the measure."""
-        return "right" if isinstance(self.metric, Gain) and np.isin(self.gain, (0, 1)).all() else self.metric.primary
+        verdicts = isinstance(self.metric, Gain) and np.isin(self.corpus.gain, (0, 1)).all()
+        return "right" if verdicts else self.metric.primary
 
     def percent_of(self, rows: np.ndarray) -> float:
         """The score of what is chosen of all lists (float64 [L, K]), in the unit that figures show."""
-        return self.metric.percent * self.metric.score(rows, self.reference)
+        return self.metric.percent * self.metric.score(rows, self.corpus.reference)
 
     def features(self, *, agree: bool) -> np.ndarray:
-        """float64 [D, n]: the columns or, if asked for, their means over the samples of an answer, and the logarithm of
+        """float64 [D, N]: the columns or, if asked for, their means over the samples of an answer, and the logarithm of
         how many these are; less their lists' means."""
-        columns, sizes = np.array(self.columns), np.diff(self.first)
+        columns, lists, sizes = np.array(self.columns), self.corpus.lists, np.diff(self.corpus.lists)
         if agree:
-            means = means_of_answers(self.first, self.answers, columns.T).T
-            columns = np.concatenate([means, votes(self.first, self.answers)[np.newaxis]])
+            means = means_of_answers(lists, self.answers, columns.T).T
+            columns = np.concatenate([means, votes(lists, self.answers)[np.newaxis]])
         if columns.size:
-            columns -= np.repeat(np.add.reduceat(columns, self.first[:-1], axis=1) / sizes, sizes, axis=1)
+            columns -= np.repeat(np.add.reduceat(columns, lists[:-1], axis=1) / sizes, sizes, axis=1)
         return columns
 
-    def corpus(self, *, agree: bool) -> Corpus:
-        """The lists with their ``features`` as dense columns."""
-        values = self.features(agree=agree).T.astype(np.float32)
-        n, D = values.shape
-        columns = np.tile(np.arange(D, dtype=np.int32), n)
-        L, nothing = len(self.first) - 1, np.zeros(n)
-        rows, stats, reference = np.arange(n + 1) * D, self.gain[:, None], np.ones((L, 1))
-        return Corpus(
-            self.first, rows, columns, values.ravel(), nothing, self.gain, stats, reference, np.ones(L), D, free=D
-        )
+    def learnable(self, *, agree: bool) -> Corpus:
+        """The lists with their ``features`` as dense columns, and without base scores, measured by their gain."""
+        values, corpus = self.features(agree=agree).T.astype(np.float32), self.corpus
+        N, D = values.shape
+        columns, ones = np.tile(np.arange(D, dtype=np.int32), N), np.ones(corpus.list_count)
+        return replace(
+            corpus, rows=np.arange(N + 1) * D, columns=columns, values=values.ravel(), base=np.zeros(N),
+            stats=corpus.gain[:, None], reference=ones[:, None], width=D, free=D,
+        )  # fmt: skip
 
 
 def best_by(samples: ListSource, values: np.ndarray) -> np.ndarray:
-    """int64 [L]: the candidate with the highest value (float64 [n]), of equals the first."""
-    return best_of_lists(samples.first, values, values)
+    """int64 [L]: the candidate with the highest value (float64 [N]), of equals the first."""
+    return best_of_lists(samples.corpus.lists, values, values)
 
 
 def vote_winners(samples: ListSource, weight: np.ndarray) -> np.ndarray:
-    """int64 [L]: of every list the heaviest candidate of the answer with the most weight (float64 [n]).
+    """int64 [L]: of every list the heaviest candidate of the answer with the most weight (float64 [N]).
 
     Without an answer a candidate votes for none; if none has one, the heaviest is chosen; the first of equals.
     """
-    (indices, group), totals = groups(samples.first, samples.answers), np.full(weight.size, -np.inf)
+    lists, totals = samples.corpus.lists, np.full(weight.size, -np.inf)
+    indices, group = groups(lists, samples.answers)
     totals[indices] = np.bincount(group, weight[indices])[group]
-    mask = samples.answers == np.repeat(samples.answers[best_by(samples, totals)], np.diff(samples.first))
+    mask = samples.answers == np.repeat(samples.answers[best_by(samples, totals)], np.diff(lists))
     return best_by(samples, np.where(mask, weight, -np.inf))
 
 
 def softmax(samples: ListSource, values: np.ndarray) -> np.ndarray:
-    """float64 [n]: e^value over the sum of those of the list, for values in units of their deviation in the list."""
-    sizes, starts = np.diff(samples.first), samples.first[:-1]
+    """float64 [N]: e^value over the sum of those of the list, for values in units of their deviation in the list."""
+    sizes, starts = np.diff(samples.corpus.lists), samples.corpus.lists[:-1]
     shifts = values - np.repeat(np.maximum.reduceat(values, starts), sizes)
     mean = np.add.reduceat(shifts, starts) / sizes
     spread = np.sqrt(np.add.reduceat((shifts - np.repeat(mean, sizes)) ** 2, starts) / sizes)
@@ -155,7 +155,7 @@ def maxent_weights(
 ) -> np.ndarray:
     """float64 [D]: those of the conditional log-linear model of ``features``; with the penalty that is best on
     ``folds``, or PENALTY."""
-    corpus, learner = samples.corpus(agree=agree), Maxent(l2=PENALTY, base=0.0, loss=loss)
+    corpus, learner = samples.learnable(agree=agree), Maxent(l2=PENALTY, base=0.0, loss=loss)
     if folds:
         sample = corpus.take(np.arange(min(PENALTY_LISTS, corpus.list_count)))
         attempts = trials(replace(learner, l2=None), sample, Gain(), oracles, any_ties=True)
@@ -166,16 +166,16 @@ def maxent_weights(
 
 
 def fold_scores(samples: ListSource, weights: Sequence[np.ndarray], *, agree: bool) -> np.ndarray:
-    """float64 [n]: the scores of candidates, by the weights of the folds that their lists are held out in."""
-    by_list = np.array(weights)[samples.fold].T
-    return np.asarray((samples.features(agree=agree) * np.repeat(by_list, np.diff(samples.first), axis=1)).sum(axis=0))
+    """float64 [N]: the scores of candidates, by the weights of the folds that their lists are held out in."""
+    by_candidate = np.repeat(np.array(weights)[samples.fold].T, np.diff(samples.corpus.lists), axis=1)
+    return np.asarray((samples.features(agree=agree) * by_candidate).sum(axis=0))
 
 
 def baselines(source: ListSource) -> dict[str, System]:
     """Ways to choose, by name, that need no training."""
-    ways: dict[str, System] = {FIRST: lambda lists: lists.first[:-1]}
+    ways: dict[str, System] = {FIRST: lambda lists: lists.corpus.lists[:-1]}
     if source.has_answers:
-        ways[MAJORITY] = lambda lists: vote_winners(lists, np.ones(lists.gain.size))
+        ways[MAJORITY] = lambda lists: vote_winners(lists, np.ones(lists.answers.size))
     for k, name in enumerate(source.names):
         ways[f"best {name}"] = lambda lists, k=k: best_by(lists, lists.columns[k])  # type: ignore[misc]
         if source.has_answers:
@@ -213,11 +213,7 @@ def load_source(
     score_columns = ScoreColumns(example.names, example.names[example.column])
     content = content_of(recipe, columns=score_columns, keeps_texts=False)
     base = None if first.unscored else content.column_names[0]
-    names = [
-        name
-        for name in content.column_names
-        if name in example.names and (base is not None or name != content.column_names[0])
-    ]
+    names = [name for name in content.column_names[base is None :] if name in example.names]
     names += [WORDS] if with_words and content.metric.name == "wer" and WORDS not in names else []
     if unknown := set(use or ()) - set(names):
         raise RecipeError(f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns")
@@ -228,36 +224,33 @@ def load_source(
         sample, empty = [*sample, *block.lists.each()][:FIRST_LISTS], empty + int((sizes == 0).sum())
         if len(nbest):
             base_scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
-            arrays = answer_numbers(nbest), base_scores, block.stats, block.reference[sizes > 0], _columns(nbest, names)
-            parts.append((sizes[sizes > 0], *arrays))
+            measured = offsets(sizes[sizes > 0]), base_scores, block.stats, block.reference[sizes > 0]
+            parts.append((*measured, answer_numbers(nbest), _columns(nbest, names)))
     count.warn()
     if empty:
         log.warning("lists left out of these figures: %d without candidates", empty)
     if not parts:
         raise count.nothing(path)
-    *others, values = zip(*parts, strict=True)
-    sizes, answers, scores, stats, reference = map(np.concatenate, others)
-    if sizes.size < folds:
-        message = f"found {amount(sizes.size, 'list')} with candidates; expected {folds} or more, one for each fold"
-        fewer = f", or fewer folds: --folds {sizes.size} (folds={sizes.size})" if sizes.size > 1 else ""
+    corpus = measured_corpus((measured for *measured, _, _ in parts), content.metric)
+    answers, matrix = (np.concatenate([part[k] for part in parts], axis=-1) for k in (-2, -1))
+    if (count_of_lists := corpus.list_count) < folds:
+        message = f"found {amount(count_of_lists, 'list')} with candidates; expected {folds} or more, one for each fold"
+        fewer = f", or fewer folds: --folds {count_of_lists} (folds={count_of_lists})" if count_of_lists > 1 else ""
         raise DataError(message + fewer)
     if data["answer"] is not None and answers.max(initial=-1) < 0:
         log.warning("no candidate has an answer by the rule %s, so there is no vote: see --answer", data["answer"])
-    starts, matrix = offsets(sizes), np.concatenate(values, axis=1)
-    del parts, others, values  # as much again as what is made of them
-    gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))
-    for line in remarks_on_all(map("the score column {!r}".format, names), matrix, starts):
+    del parts  # as much again as what is made of them
+    for line in remarks_on_all(map("the score column {!r}".format, names), matrix, corpus.lists):
         log.warning("%s", line)
-    doubts = doubts_about(sample, content.metric, reader, base, starts, gain, scores)
+    doubts = doubts_of_lists(sample, content.metric, reader.get("roles")) + doubts_of_base(base, reader, [corpus])
     log_account(account := Account.of("", sample, measure=content.metric.words))
-    return ListSource(
-        starts, answers, tuple(names), matrix, gain, np.random.default_rng(seed).permutation(sizes.size) % folds,
-        content.metric, stats, reference, scores, base, " ".join(doubts), account,
-    )  # fmt: skip
+    fold = np.random.default_rng(seed).permutation(corpus.list_count) % folds
+    about = base, " ".join(doubts), account
+    return ListSource(corpus, content.metric, answers, tuple(names), matrix, fold, *about)
 
 
 def _columns(nbest: Lists, names: Sequence[str]) -> np.ndarray:
-    """float64 [K, n]: the numbers of these names, and how many WORDS candidates have where they do not say so."""
+    """float64 [K, N]: the numbers of these names, and how many WORDS candidates have where they do not say so."""
     columns = nbest.scores[:, [nbest.names.index(name) for name in names if name in nbest.names]].T
     return columns if len(columns) == len(names) else np.vstack([columns, [len(text.split()) for text in nbest.texts]])
 
@@ -275,7 +268,9 @@ def learned_systems(samples: ListSource, seed: int) -> dict[str, System]:
         ways["learned from answers"] = lambda lists: best_by(lists, fold_scores(lists, of_answers, agree=True))
     enough = min(map(len, training)) >= 2  # one to learn from, one to choose by
     for name, learn in Registry[Callable[[Corpus, int], Weights | None]]("vote") if enough and ways else ():
-        corpora = (samples.lists(np.sort(lists[:PLUGIN_LISTS])).corpus(agree=samples.has_answers) for lists in training)
+        corpora = (
+            samples.lists(np.sort(lists[:PLUGIN_LISTS])).learnable(agree=samples.has_answers) for lists in training
+        )
         predictors = [weights for part in corpora if (weights := learn(part, seed)) is not None]
         if predictors:
             ways[name] = partial(_choose_by_fold, predictors, samples.has_answers)
@@ -284,10 +279,10 @@ def learned_systems(samples: ListSource, seed: int) -> dict[str, System]:
 
 def _choose_by_fold(predictors: Sequence[Weights], agree: bool, lists: ListSource) -> np.ndarray:
     """The candidate that is best by the predictor of the fold that a list is held out in."""
-    total, folds = np.empty(lists.gain.size), np.repeat(lists.fold, np.diff(lists.first))
+    total, folds = np.empty(lists.answers.size), np.repeat(lists.fold, np.diff(lists.corpus.lists))
     for fold, weights in enumerate(predictors):
         part = lists.lists(np.flatnonzero(lists.fold == fold))
-        total[folds == fold] = scores(part.corpus(agree=agree), weights)
+        total[folds == fold] = scores(part.learnable(agree=agree), weights)
     return best_by(lists, total)
 
 
@@ -309,15 +304,16 @@ class SourceTable:
 
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
-        source = self.source
-        counts = {"lists": source.fold.size, "candidates": source.gain.size, "doubt": self.results.doubt}
+        source, corpus = self.source, self.source.corpus
+        counts = {"lists": corpus.list_count, "candidates": corpus.candidate_count, "doubt": self.results.doubt}
         rows = {"rows": self.results.as_data(), **account_entry(source.account), "folds": self.folds}
         curve = {} if self.curve is None else {"curve": self.curve}
         return {"metric": source.metric.signature, **counts, **rows, **curve}
 
     def table(self, note: str = "") -> TextTable:
         """The table, and a note, by default on what is learned."""
-        caption = f"{amount(self.source.fold.size, 'list')}, {amount(self.source.gain.size, 'candidate')}"
+        corpus = self.source.corpus
+        caption = f"{amount(corpus.list_count, 'list')}, {amount(corpus.candidate_count, 'candidate')}"
         usual = f"Learned ways are cross-validated: choices in each of {self.folds} folds are learned from the rest."
         return self.results.table(caption, note or usual, heading=self.source.heading)
 
@@ -372,19 +368,17 @@ def table_of_votes(
         message = f"{source.metric.primary} measures the order of all candidates; votes choose one: expected gain"
         raise RecipeError(message, key="metric")
     oracle = VERDICT_ORACLE if source.heading == "right" else GAIN_ORACLE
-    ways: dict[str, System] = {oracle: lambda lists: best_by(lists, lists.gain)}
+    ways: dict[str, System] = {oracle: lambda lists: best_by(lists, lists.corpus.gain)}
     ways |= baselines(source) | learned_systems(source, seed)
-    parts = np.array_split(np.arange(source.fold.size), -(-source.fold.size // LISTS_AT_ONCE))
+    metric, reference, L = source.metric, source.corpus.reference, source.corpus.list_count
+    parts = np.array_split(np.arange(L), -(-L // LISTS_AT_ONCE))
     rows = {
-        name: np.concatenate([part.stats[way(part)] for part in map(source.lists, parts)]) for name, way in ways.items()
+        name: np.concatenate([part.corpus.stats[way(part)] for part in map(source.lists, parts)])
+        for name, way in ways.items()
     }
-    rows = dict(
-        sorted(rows.items(), key=lambda item: -source.metric.sign * source.metric.score(item[1], source.reference))
-    )
-    against = MAJORITY if MAJORITY in rows else FIRST
-    results = Compared(
-        source.metric, source.reference, rows, against, (oracle,), samples=samples, seed=seed, doubt=source.doubt
-    )
+    rows = dict(sorted(rows.items(), key=lambda item: -metric.sign * metric.score(item[1], reference)))
+    against, how = MAJORITY if MAJORITY in rows else FIRST, {"samples": samples, "seed": seed}
+    results = Compared(metric, reference, rows, against, (oracle,), **how, doubt=source.doubt)
     return SourceTable(results, source, folds, curve=curve_of(source, ways, seed) if curve else None)
 
 
@@ -394,22 +388,22 @@ def curve_of(source: ListSource, ways: Mapping[str, System], seed: int) -> dict[
     The draws of a k are the same for all ways, so that none is above the oracle. With one candidate all ways are the
     mean of all candidates, with all candidates they are the rows of the table.
     """
-    rng, sizes = np.random.default_rng(seed), np.diff(source.first)
-    numbers = np.repeat(np.arange(sizes.size), sizes)
-    rank = np.arange(source.gain.size) - np.repeat(source.first[:-1], sizes)
+    rng, lists, stats = np.random.default_rng(seed), source.corpus.lists, source.corpus.stats
+    sizes, numbers = np.diff(lists), owners(lists)
+    rank = np.arange(numbers.size) - lists[numbers]
     longest = int(sizes.max())
     counts = [*(1 << power for power in range(longest.bit_length()) if 1 << power < longest), longest]
-    mean = source.percent_of(np.add.reduceat(source.stats, source.first[:-1]) / sizes[:, None])
+    mean = source.percent_of(np.add.reduceat(stats, lists[:-1]) / sizes[:, None])
     averages = {name: [mean] for name in ways}
     for k in counts[1:]:
         draw_sizes = np.minimum(sizes, k)
         scores: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(DRAWS if k < longest else 1):
-            order = np.lexsort((rng.random(source.gain.size) if k < longest else rank, numbers))  # ties go to the first
+            order = np.lexsort((rng.random(numbers.size) if k < longest else rank, numbers))  # ties go to the first
             indices = order[rank < np.repeat(draw_sizes, sizes)]
             draw = source.take(indices, offsets(draw_sizes))
             for name, way in ways.items():
-                scores[name].append(source.percent_of(source.stats[indices[way(draw)]]))
+                scores[name].append(source.percent_of(stats[indices[way(draw)]]))
         for name in ways:
             averages[name].append(sum(scores[name]) / len(scores[name]))
     return {"candidates": counts, "scores": averages}

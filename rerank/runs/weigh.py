@@ -18,7 +18,7 @@ from rerank.base.interrupts import check
 from rerank.base.progress import track
 from rerank.learn.learner import Weights
 from rerank.learn.mert import MertSettings, mert
-from rerank.metrics.metric import rows_of_scores
+from rerank.metrics.metric import scored_rows, usual_scores
 from rerank.readers.reader import MINMAX
 from rerank.runs import vote
 from rerank.runs.compared import Compared
@@ -49,7 +49,8 @@ def standardise(source: vote.ListSource) -> tuple[vote.ListSource, np.ndarray]:
     """The lists with columns of mean 0 in every list and deviation 1 within lists, 0 where a column says nothing; and
     what these were divided by (float64 [F])."""
     columns = np.array(source.columns)
-    columns -= np.repeat(columns[:, source.first[:-1]], np.diff(source.first), axis=1)  # exactly 0 where all are alike
+    lists = source.corpus.lists
+    columns -= np.repeat(columns[:, lists[:-1]], np.diff(lists), axis=1)  # exactly 0 where all are alike
     mask = np.asarray(columns.any(axis=1))
     values = source._replace(columns=columns).features(agree=False)
     spread = np.where(mask, np.sqrt(np.mean(values**2, axis=1)), 1.0)
@@ -70,11 +71,11 @@ def independent_columns(source: vote.ListSource) -> list[int]:
 
 def gain_pairs(samples: vote.ListSource) -> vote.ListSource:
     """Lists of two: for every list its MAX_PAIRS pairs of candidates with the largest differences in gain."""
-    indices = list[np.ndarray]()
-    for first, last in pairwise(samples.first.tolist()):
-        by_gain = first + np.argsort(-samples.gain[first:last], kind="stable")
+    indices, gain = list[np.ndarray](), samples.corpus.gain
+    for first, last in pairwise(samples.corpus.lists.tolist()):
+        by_gain = first + np.argsort(-gain[first:last], kind="stable")
         high, low = by_gain[:MAX_PAIRS], by_gain[::-1][:MAX_PAIRS]
-        gaps = samples.gain[high][:, None] - samples.gain[low]
+        gaps = gain[high][:, None] - gain[low]
         widest = np.argsort(-gaps, axis=None, kind="stable")[: min(MAX_PAIRS, int(np.count_nonzero(gaps > 0)))]
         one, other = np.unravel_index(widest, gaps.shape)
         indices.append(np.column_stack([high[one], low[other]]).ravel())
@@ -87,12 +88,12 @@ def fit_weights(source: vote.ListSource, restarts: int, seed: int) -> dict[str, 
     best that searches from there, from those of pairs, from the base score and from ``restarts`` random points find;
     their absolute values sum up to 1."""
     check()
-    if (count := source.fold.size) > vote.MAX_LISTS:
+    if (count := source.corpus.list_count) > vote.MAX_LISTS:
         source = source.lists(np.sort(np.random.default_rng(seed).permutation(count)[: vote.MAX_LISTS]))
     ordered = source.metric.ordered
     maxent = unit(vote.maxent_weights(source, agree=False, loss="listnet" if ordered else "log"))
     starts = [maxent, np.array([float(name == source.base) for name in source.names])]
-    if not ordered and (pair_lists := gain_pairs(source)).gain.size:
+    if not ordered and (pair_lists := gain_pairs(source)).answers.size:
         starts.insert(1, unit(vote.maxent_weights(pair_lists, agree=False)))
     starts = [start for start in starts if start.any()] or [unit(np.ones(len(source.names)))]
     return {MAXENT: maxent, WEIGHED: search_weights(source, starts, restarts, seed)}
@@ -100,18 +101,13 @@ def fit_weights(source: vote.ListSource, restarts: int, seed: int) -> dict[str, 
 
 def search_weights(source: vote.ListSource, starts: Sequence[np.ndarray], restarts: int, seed: int) -> np.ndarray:
     """The best weights that searches from ``starts``, and from ``restarts`` points around the first, find."""
-    about = source.first, source.columns.T, source.stats, source.reference, source.metric
+    corpus = source.corpus
+    about = corpus.lists, source.columns.T, corpus.stats, corpus.reference, source.metric
     results = [
-        mert(*about, start, MertSettings(random=DIRECTIONS, restarts=tries, noise=NOISE, seed=seed), ties=source.scores)
+        mert(*about, start, MertSettings(random=DIRECTIONS, restarts=tries, noise=NOISE, seed=seed), ties=corpus.base)
         for start, tries in zip(starts, (restarts, 0, 0), strict=False)
     ]
     return unit(max(results, key=lambda result: source.metric.sign * result.score).weights)
-
-
-def rows_by(source: vote.ListSource, scores: np.ndarray) -> np.ndarray:
-    """float64 [L, K]: what ``scores`` (float64 [n]) choose, or their orders."""
-    about = source.scores, source.stats, source.reference
-    return rows_of_scores(source.metric, source.first, scores, *about)
 
 
 class ColumnWeight(NamedTuple):
@@ -226,19 +222,18 @@ def table_of_weights(
         fit_weights(source.lists(np.flatnonzero(source.fold != fold)), restarts, seed)
         for fold in track(range(folds), "weigh folds", unit="folds")
     ]
-    base = rows_by(source, source.scores)
-    first = rows_by(source, -np.arange(len(source.scores), dtype=np.float64))
-    choices = {BASE: base} | ({} if np.array_equal(first, base) else {vote.FIRST: first})
+    lists, by = source.corpus, usual_scores(source.corpus, source.metric)
+    oracle = by.pop("oracle")
     run_columns = [k for k, name in enumerate(names) if name.startswith(MINMAX)]  # other columns of a run order alike
     columns_alone = run_columns or [k for k, name in enumerate(names) if name != source.base]
     if len(names) > 1 and len(columns_alone) <= MAX_ALONE:
-        choices |= {f"{names[k]} alone": rows_by(source, raw[k]) for k in columns_alone}
-        choices[COMBSUM if run_columns else SUM] = rows_by(source, raw[run_columns or slice(None)].sum(axis=0))
+        by |= {f"{names[k]} alone": raw[k] for k in columns_alone}
+        by[COMBSUM if run_columns else SUM] = raw[run_columns or slice(None)].sum(axis=0)
     for name in (MAXENT, WEIGHED):
-        choices[name] = rows_by(source, vote.fold_scores(source, [fit[name] for fit in by_fold], agree=False))
-    choices[ORACLE] = rows_by(source, source.gain)
+        by[name] = vote.fold_scores(source, [fit[name] for fit in by_fold], agree=False)
+    choices = {name: scored_rows(lists, source.metric, scores) for name, scores in {**by, ORACLE: oracle}.items()}
     how: dict[str, Any] = {"samples": samples, "seed": seed}
-    results = Compared(source.metric, source.reference, choices, BASE, (ORACLE,), **how, doubt=source.doubt)
+    results = Compared(source.metric, lists.reference, choices, BASE, (ORACLE,), **how, doubt=source.doubt)
     weights = _weights(source, spread, by_fold, resamples, restarts, seed)
     return WeightTable(results, source, folds, resamples, weights, tuple(sorted({*names} - {*source.names})))
 
@@ -249,7 +244,7 @@ def _weights(
 ) -> tuple[ColumnWeight, ...]:  # fmt: skip
     """The weights of all lists, with intervals by ``resamples`` of lists drawn with replacement."""
     maxent, weights = fit_weights(source, restarts, seed).values()
-    draws, count = np.random.default_rng(seed), source.fold.size
+    draws, count = np.random.default_rng(seed), source.corpus.list_count
     samples = [
         search_weights(source.lists(draws.integers(count, size=count)), [weights], 0, seed)
         for _ in track(range(resamples), "weigh resamples", unit="resamples")

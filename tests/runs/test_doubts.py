@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean, stdev
+from types import SimpleNamespace
 from typing import Any
 from unicodedata import normalize
 
@@ -20,7 +21,7 @@ from commands import Command
 import rerank
 from rerank.recipes.loading import load_recipe, read_settings
 from rerank.runs import experiment
-from rerank.runs.compared import doubt_of_base
+from rerank.runs.compared import doubts_of_base
 from rerank.runs.vote import table_of_votes
 from rerank.runs.weigh import table_of_weights
 from rerank.storage.streams import Inputs
@@ -327,7 +328,8 @@ def test_the_doubt_is_that_of_a_plain_loop(seed: int) -> None:
             found[1].append(mean(gain[first:last]) - gain[chosen])
     found = [apart + apart for apart in found]  # the pieces are all lists, twice
     worse = [mean(apart) > 2 * stdev(apart) / len(apart) ** 0.5 for apart in found]
-    said = doubt_of_base("am", [(lists, gain, base)] * 2)
+    corpus: Any = SimpleNamespace(lists=lists, gain=gain, base=base)
+    said = "".join(doubts_of_base("am", {}, [corpus] * 2))
     assert ("the first candidate" in said, "a random one" in said) == (worse[0], worse[1])
     assert ("'am'" in said) == any(worse)
 

@@ -19,7 +19,7 @@ from rerank.base.errors import ModelError, RecipeError
 from rerank.metrics.parseval import Parseval
 from rerank.models.model import Model
 from rerank.runs import experiment, training
-from rerank.runs.learned_fusion import SLACKS, THRESHOLDS, BracketReading, best_fusion
+from rerank.runs.decoding import BRACKET_SLACKS, BRACKET_THRESHOLDS, BracketReading, best_fusion
 from rerank.runs.run import Run
 from rerank.runs.training import RunTask, train_run
 from rerank.storage.streams import Inputs
@@ -48,8 +48,8 @@ def test_what_is_tuned_is_what_the_model_does(learned_run: Path, small_data: Pat
     metrics, tests = small.results(learned_run), small_data / "test.nbest.gz"
     tuned = metrics["training"]["decode"]
     assert metrics["predictor"] == tuned["use"] == "learned"
-    assert tuned["learned"]["threshold"] in THRESHOLDS
-    assert tuned["learned"]["slack"] in SLACKS
+    assert tuned["learned"]["threshold"] in BRACKET_THRESHOLDS
+    assert tuned["learned"]["slack"] in BRACKET_SLACKS
     model = load(learned_run / "model")
     for split, score in (("dev", tuned["learned"]["dev"]), ("test", metrics["splits"]["test"]["learned"]["f1"])):
         files = small_data / f"{split}.nbest.gz", small_data / f"{split}.gold.gz"

@@ -101,9 +101,7 @@ def page(text):
 
 def small_report():
     """The results of one run, without anything that is only in pages."""
-    metrics = make_metrics([make_run("only", 1, {"name": "perceptron"}, 0.8391, 0.8379, 1234, voted=False)], 0)
-    del metrics["runs"]
-    return metrics
+    return make_metrics([make_run("only", 1, {"name": "perceptron"}, 0.8391, 0.8379, 1234, voted=False)], 0)
 
 
 class TestPage:
@@ -148,7 +146,7 @@ class TestPage:
         ]
         assert "−0.3420" in page.cells
         metrics = small_report()
-        worse = {name: Example("test", name, "", "", "", 1.0, 0.0, 1.0) for name in "ab"}
+        worse = {name: Example("test", name, "", ("", ""), (1.0, 0.0, 1.0)) for name in "ab"}
         assert [name for _, name in Page(render(metrics | {"task": "ranking"}, examples=[*worse.values()])).headings][
             1:5
         ] == ["Results", "Lists", "Now wrong", "Training"]
@@ -170,7 +168,7 @@ class TestEscaping:
         metrics["corpora"] = {nasty: make_corpus(10, 100, {nasty: 1})}
         metrics["splits"][nasty] = metrics["splits"]["test"]
         run = trained(nasty, [0, 1], [0, 1])
-        example = Example(nasty, nasty, tree, tree, tree, 0.5, 0.6, 1.0, [Contribution(nasty, 1.0, 1.0, 0.0)])
+        example = Example(nasty, nasty, tree, (tree, tree), (0.5, 0.6, 1.0), [Contribution(nasty, 1.0, 1.0, 0.0)])
         text = render(metrics, runs=[run], examples=[example], recipe=nasty, machine=[nasty])
         page = Page(text)
         assert "script" not in page.tags
@@ -198,7 +196,7 @@ class TestLessThanEverything:
 
     def test_a_bad_tree_names_its_list(self):
         with pytest.raises(DataError, match="list demo_news_bridge-1"):
-            render(small_report(), examples=[replace(make_examples()[0], base="(S1")])
+            render(small_report(), examples=[replace(make_examples()[0], texts=("(S1", "(S1"))])
 
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -269,7 +267,7 @@ def test_a_figure_says_in_words_what_it_shows(drawn):
 def test_a_batch_learner_has_no_course_to_draw():
     alone = trained("maxent", [20], [0.9])
     assert training_figure([alone], {}) is None
-    both = training_figure([alone, trained("a", [1, 1], [0.7, 0.8])], {"measure": "f1"})
+    both = training_figure([alone, trained("a", [1, 1], [0.7, 0.8])], {"measure": "f1", "chosen": {"name": "maxent"}})
     assert words(both.svg)[-2:] == ["maxent", "a"]
 
 

@@ -160,8 +160,9 @@ def test_a_list_that_is_not_found_again_is_an_error(tmp_path: Path) -> None:
     recipe = recipe_of("lines", tmp_path, tmp_path / "data")
     data = Data.load(recipe, None, ("test",))
     test, ids = data.others["test"], list[str]()
-    see = Visitor(lambda place, number, name: ids.append(f"{place} {number} {name}"), lambda again: again.nbest.id)
-    assert visit_lists(recipe, data, "test", [(test, [see])]) == 60
+    note = lambda place, number, name: ids.append(f"{place} {number} {name}")  # noqa: E731
+    see = Visitor(test, note, lambda again: again.nbest.id)
+    assert visit_lists(recipe, data, "test", [see]) == 60
     assert ids[:3] == ["1 0 test-1", "2 1 test-2", "3 2 test-3"]
     assert len(ids) == test.corpus.list_count == 57
     for changed in (
@@ -169,4 +170,4 @@ def test_a_list_that_is_not_found_again_is_an_error(tmp_path: Path) -> None:
         replace(test, ids=[*test.ids[:-1], "gone"], indices=np.append(test.indices[:-1], 60)),
     ):
         with pytest.raises(DataError, match="the list gone of test is not found when lists are read again"):
-            visit_lists(recipe, data, "test", [(changed, [see])])
+            visit_lists(recipe, data, "test", [see._replace(lists=changed)])

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ import small_rankings
 import rerank
 from rerank import evaluate, fit, read
 from rerank.base.errors import DataError, RecipeError
+from rerank.metrics.metric import scored_rows
 from rerank.models.reranker import load
 from rerank.runs import experiment
 from rerank.runs.vote import MAJORITY, VERDICT_ORACLE, ListSource, load_source, softmax, table_of_votes, vote_winners
-from rerank.runs.weigh import BASE, MAXENT, ORACLE, SUM, WEIGHED, fit_weights, gain_pairs, rows_by, standardise
+from rerank.runs.weigh import BASE, MAXENT, ORACLE, SUM, WEIGHED, fit_weights, gain_pairs, standardise
 from rerank.runs.weigh import table_of_weights as weigh
+from rerank.storage.streams import Inputs
 
 
 def lists_of(count: int = 60, seed: int = 0) -> list[dict[str, Any]]:
@@ -42,7 +45,7 @@ def test_votes_are_those_of_a_counter() -> None:
     weight = softmax(samples, samples.columns[1])
     for values in (np.ones(weight.size), weight):
         for line, first, last, y in zip(
-            lists, samples.first, samples.first[1:], vote_winners(samples, values), strict=False
+            lists, samples.corpus.lists, samples.corpus.lists[1:], vote_winners(samples, values), strict=False
         ):
             totals = Counter[str]()
             answers = [one["answer"] for one in line["candidates"]]
@@ -257,13 +260,13 @@ def weighable(count: int = 30, seed: int = 0) -> list[dict[str, Any]]:
 
 def best_of(found: ListSource, scores: np.ndarray) -> list[int]:
     """The first best candidate of every list."""
-    first = found.first
+    first = found.corpus.lists
     return [a + int(np.argmax(scores[a:b])) for a, b in pairwise(first)]
 
 
 def score_by(source: ListSource, w: np.ndarray) -> float:
     """What the choices of weights are worth."""
-    return source.metric.score(rows_by(source, w @ source.columns), source.reference)
+    return source.metric.score(scored_rows(source.corpus, source.metric, w @ source.columns), source.corpus.reference)
 
 
 def test_no_grid_of_weights_is_better() -> None:
@@ -281,13 +284,13 @@ def test_a_list_is_weighed_by_what_others_teach() -> None:
     lists = weighable()
     table = weigh(lists, **FAST)
     found, spread = standardise(load_source(list(rerank.read(lists)), None, None, 3, 1))
-    gains, fold = found.gain, found.fold
+    gains, fold = found.corpus.gain, found.fold
     chosen = np.empty(len(lists), np.int64)
     for held in range(3):
         w = fit_weights(found.lists(np.flatnonzero(fold != held)), 1, 1)[WEIGHED]
         chosen[fold == held] = np.array(best_of(found, w @ found.columns))[fold == held]
     assert table.rows[WEIGHED][0] == pytest.approx(gains[chosen].mean())
-    assert table.rows[BASE][0] == pytest.approx(gains[best_of(found, found.scores)].mean())
+    assert table.rows[BASE][0] == pytest.approx(gains[best_of(found, found.corpus.base)].mean())
     assert table.rows[ORACLE][0] == pytest.approx(gains[best_of(found, gains)].mean())
     assert table.rows[WEIGHED][0] > table.rows[BASE][0] + 0.3
     costs, both = ([[c["cost"] + k * c["score"] for c in x["candidates"]] for x in lists] for k in (0, 1))
@@ -373,17 +376,17 @@ def test_what_cannot_be_weighed() -> None:
 def test_pairs_are_those_with_the_largest_differences_in_gain(monkeypatch: pytest.MonkeyPatch) -> None:
     found = load_source(list(rerank.read(weighable(30))), None, None, 3, 1)
     monkeypatch.setattr("rerank.runs.weigh.MAX_PAIRS", 4)
-    two, first, gain = gain_pairs(found), found.first, found.gain
+    two, first, gain = gain_pairs(found), found.corpus.lists, found.corpus.gain
     at = 0
     for a, b in pairwise(first.tolist()):
         every = sorted((abs(gain[y] - gain[z]) for y, z in combinations(range(a, b), 2)), reverse=True)
         expected = [apart for apart in every[:4] if apart > 0]
-        own = two.gain[2 * at : 2 * (at + len(expected))]
+        own = two.corpus.gain[2 * at : 2 * (at + len(expected))]
         assert (own[::2] - own[1::2]).tolist() == pytest.approx(expected)
         at += len(expected)
-    assert two.first.tolist() == list(range(0, 2 * at + 1, 2))
-    alike = found._replace(gain=np.ones(gain.size))
-    assert gain_pairs(alike).gain.size == 0
+    assert two.corpus.lists.tolist() == list(range(0, 2 * at + 1, 2))
+    alike = found._replace(corpus=replace(found.corpus, gain=np.ones(gain.size)))
+    assert gain_pairs(alike).answers.size == 0
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -422,3 +425,16 @@ def test_the_error_of_the_vote_stands_beside_its_bound(tmp_path: Path, texts_dat
         assert lost > 0.0
     else:
         assert "vote_error_test" not in bound
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_updates_are_repeated_on_the_share_of_lists_that_they_came_from(
+    share: float, tmp_path: Path, texts_data: Path
+) -> None:
+    training = {"epochs": 1, "vote": True, "share": share}
+    recipe = small_rankings.recipe(texts_data, training=training, **PERCEPTRON)
+    kind: Any = experiment.experiment(recipe, Inputs(), tmp_path / "run")
+    votes, w = kind.winner.votes(kind.data.training.corpus), np.zeros(kind.data.training.corpus.width)
+    for e in range(int(votes.first[-1])):
+        w[votes.columns[e]] = votes.value[e]
+    np.testing.assert_allclose(votes.scale[-1] * w, kind.winner.weights["last"].w)

@@ -7,12 +7,12 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.cli.evaluating import shown_names
-from rerank.metrics.metric import measures_orders
+from rerank.metrics.metric import measures_orders, scored_rows
 from rerank.readers.memory.reading import read
 from rerank.readers.reader import MINMAX
 from rerank.runs.report.table import TextTable
 from rerank.runs.vote import SourceTable
-from rerank.runs.weigh import BASE, COMBSUM, MAXENT, ORACLE, WEIGHED, rows_by, table_of_weights
+from rerank.runs.weigh import BASE, COMBSUM, MAXENT, ORACLE, WEIGHED, table_of_weights
 from rerank.storage.documents import as_json
 
 RRF = "RRF"
@@ -68,8 +68,9 @@ def fuse_runs(runs: list[str], qrels: str, metric: dict[str, Any]) -> FusedRuns:
     table = table_of_weights(lists, metric, use=columns)
     names, source = shown_names(runs), table.source
     values = np.array([[candidate.columns[name] for nbest in lists for candidate in nbest.candidates] for name in rrf])
+    corpus = source.corpus
     rows = {  # reciprocal ranks are 0 for documents that a run has not found
-        name: rows_by(source._replace(stats=source.stats * (ranks > 0)[:, None]), ranks)
+        name: scored_rows(replace(corpus, stats=corpus.stats * (ranks > 0)[:, None]), source.metric, ranks)
         for name, ranks in zip(names, values, strict=True)
     } | {name: table.results.rows[key] for key, name in ROWS.items()}
     results = replace(table.results, rows=rows, against=RRF)

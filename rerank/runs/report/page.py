@@ -265,7 +265,7 @@ def report(
     ``tiles`` of (name, value, note), the second of which stands out, and a ``sentence``.
     """
     end = (date or datetime.now().astimezone()).strftime("%Y-%m-%d %H:%M %Z").strip()
-    number = len(metrics.get("runs") or [metrics])
+    number = len(metrics["runs"])
     provenance = {
         "finished": end,
         "duration": duration(seconds),

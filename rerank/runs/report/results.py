@@ -15,7 +15,6 @@ from rerank.runs.report.table import (
     Measure,
     Spread,
     TextTable,
-    all_measures,
     count,
     duration,
     fixed,
@@ -76,23 +75,11 @@ def value_at(tree: Mapping[str, Any], *path: str) -> Any:
     return value
 
 
-def runs_of(metrics: Metrics) -> Sequence[Metrics]:
-    """All runs; a metrics.json without ``runs`` is one run."""
-    runs: Sequence[Metrics] = metrics.get("runs") or [metrics]
-    return runs
-
-
-def winner_of(metrics: Metrics) -> Metrics:
-    """The run that ``metrics`` names under ``chosen``, else the first."""
-    runs, entry = runs_of(metrics), metrics.get("chosen") or {}
-    return next((run for run in runs if all(run.get(key) == value for key, value in entry.items())), runs[0])
-
-
 def groups_of(metrics: Metrics) -> dict[str, list[Metrics]]:
     """The runs of each name, seed by seed, in the order of the first of each."""
     groups = dict[str, list[Metrics]]()
-    for run in runs_of(metrics):
-        groups.setdefault(str(run.get("name", "model")), []).append(run)
+    for run in metrics["runs"]:
+        groups.setdefault(run["name"], []).append(run)
     return groups
 
 
@@ -123,11 +110,6 @@ def splits_of(metrics: Metrics) -> list[str]:
     return sorted(metrics.get("splits", {}), key=lambda split: last.get(split, 0))
 
 
-def deciding_predictor(metrics: Metrics) -> str:
-    """The predictor of the chosen run that its model chooses by, which everything that is said of it is about."""
-    return str(metrics.get("predictor", PREDICTORS[0]))
-
-
 class Row(NamedTuple):
     """A line of a results table: name and predictor (empty for baselines), scores by measure, the primary one less the
     base's, what ``compare_with_base`` gives, and the runs that it is of, one for each seed; none for baselines."""
@@ -144,26 +126,24 @@ def result_rows(metrics: Metrics, split: str) -> Iterator[Row]:
     """The lines of the results on ``split``: BASELINES, ways to choose that need no training where candidates have
     answers (``runs.vote``), and the PREDICTORS of each group; before these "last", where it ranks the lists of the run.
     """
-    systems, primary = metrics.get("splits", {}).get(split, {}), primary_of(metrics).key
-    base = value_at(systems, "base", primary)
     votes = {name: (name, "") for name in value_at(metrics, "training", "votes", split) or ()}
-    for name, (label, by) in (BASELINES | votes).items():
-        if name in systems:
-            scores = {key: Spread.of_known([value]) for key, value in systems[name].items()}
-            test = compare_with_base([metrics], split, name)
-            comparable = test is not None and base is not None
-            yield Row(label, by, scores, systems[name][primary] - base if comparable else None, test)
+    lines = [(label, by, name, [metrics]) for name, (label, by) in (BASELINES | votes).items()]
     for name, runs in groups_of(metrics).items():
-        for predictor in (*(["last"] if ranking_predictor(runs) == "last" else []), *PREDICTORS):
-            group = [run for run in runs if value_at(run, "splits", split, predictor) is not None]
-            alike = all(value_at(run, "alike", split, predictor) for run in runs)  # it chooses as another one does
-            if not group or (alike and predictor != deciding_predictor(metrics)):
-                continue
-            keys = {key for run in group for key in run["splits"][split][predictor]}
-            scores = {key: spread_of(group, "splits", split, predictor, key) for key in keys}
-            score = scores.get(primary)
-            difference = score.mean - base if score and base is not None else None
-            yield Row(name, predictor, scores, difference, compare_with_base(runs, split, predictor), group)
+        predictors = (*(["last"] if ranking_predictor(runs) == "last" else []), *PREDICTORS)
+        lines += [(name, predictor, predictor, runs) for predictor in predictors]
+    primary = primary_of(metrics).key
+    base = value_at(metrics, "splits", split, "base", primary)
+    for label, by, name, runs in lines:
+        group = [run for run in runs if value_at(run, "splits", split, name) is not None]
+        alike = all(value_at(run, "alike", split, name) for run in runs)  # it chooses as another one does
+        if not group or (alike and name != metrics["predictor"]):
+            continue
+        keys = {key for run in group for key in run["splits"][split][name]}
+        scores = {key: spread_of(group, "splits", split, name, key) for key in keys}
+        score, test = scores.get(primary), compare_with_base(runs, split, name)
+        trained = () if runs[0] is metrics else group
+        difference = score.mean - base if score and base is not None and (test or trained) else None
+        yield Row(label, by, scores, difference, test, trained)
 
 
 def compare_with_base(runs: Sequence[Metrics], split: str, predictor: str) -> dict[str, Any] | None:
@@ -187,16 +167,17 @@ def results_table(metrics: Metrics, split: str, *, narrow: bool = False) -> Text
     """The results on a split; the rows of one run form a group, intervals of differences are bars; ``narrow``: without
     them."""
     primary, rows = primary_of(metrics), list(result_rows(metrics, split))
-    lines, best, bars, name, group = list[dict[str, str]](), set[tuple[int, int]](), list[Bar | None](), "", None
+    keys = {key for systems in metrics["splits"].values() for report in systems.values() for key in report}
+    measures = [measure for key, measure in measures_of(metrics).items() if key in keys]
+    lines, best, bars, name, chosen = list[dict[str, str]](), set[tuple[int, int]](), list[Bar | None](), "", None
     for index, row in enumerate(rows):
-        first = index == 0 or not row.runs or rows[index - 1].name != row.name or not rows[index - 1].runs
-        if first:
+        if first := index == 0 or (row.name, bool(row.runs)) != (rows[index - 1].name, bool(rows[index - 1].runs)):
             name = row.name if len(row.runs) < 2 else f"{row.name} ({len(row.runs)} seeds)"
-        if any(run is winner_of(metrics) for run in row.runs):
-            group = name
-            if deciding_predictor(metrics) == row.predictor:  # what the headline is about
+        if any(metrics["chosen"].items() <= run.items() for run in row.runs):
+            chosen = name
+            if metrics["predictor"] == row.predictor:  # what the headline is about
                 best = {(index, k) for k in range(1, 5)}
-        nonzero = spread_of(row.runs, "training", "nonzero_weights") if first and row.runs else None
+        nonzero = spread_of(row.runs, "training", "nonzero_weights") if first else None
         lines.append(
             {
                 "run": name,
@@ -205,27 +186,29 @@ def results_table(metrics: Metrics, split: str, *, narrow: bool = False) -> Text
                 "Δ base": "" if row.difference is None else primary.signed(row.difference),
                 "against the base": verdict(row.test, lower_is_better=primary.lower_is_better),
                 "interval": "" if narrow else _interval(row.test, primary),
-                **{measure.heading: measure.spread(row.scores.get(measure.key)) for measure in measures_of(metrics)},
+                **{measure.heading: measure.spread(row.scores.get(measure.key)) for measure in measures},
                 "nonzero weights": count(nonzero.mean) if nonzero else "",
             }
         )
         interval = row.test and row.test["interval"]
         bars.append(Bar(interval[0], interval[1], row.difference) if interval else None)
-    several = split == dev_of(metrics) and len(runs_of(metrics)) > 1
+    several = split == dev_of(metrics) and len(metrics["runs"]) > 1
     note, bars = "The run was chosen by its score on this split." if several else "", bars if any(bars) else []
     caption = f"Results on {split}"
-    return TextTable.of(caption, lines, texts=2, merged=True, highlight=group, best=best, note=note, bars=bars, front=4)
+    return TextTable.of(
+        caption, lines, texts=2, merged=True, highlight=chosen, best=best, note=note, bars=bars, front=4
+    )
 
 
 def headline(metrics: Metrics) -> dict[str, Any] | None:
     """Base, chosen run and oracle on the first test split, as tiles and one sentence; None without one."""
-    measure, predictor = primary_of(metrics), deciding_predictor(metrics)
-    split = next(iter(splits_of(metrics)), "")
-    systems = metrics.get("splits", {}).get(split, {})
-    base, score, oracle = (systems.get(name, {}).get(measure.key) for name in ("base", predictor, "oracle"))
+    measure, predictor, split = primary_of(metrics), metrics["predictor"], next(iter(splits_of(metrics)), "")
+    base, score, oracle = (
+        value_at(metrics, "splits", split, name, measure.key) for name in ("base", predictor, "oracle")
+    )
     if base is None or score is None:
         return None
-    winner, runs = winner_of(metrics), len(runs_of(metrics))
+    winner, runs = metrics["chosen"], len(metrics["runs"])
     test = compare_with_base([metrics], split, predictor)
     judge = partial(verdict, test, lower_is_better=measure.lower_is_better)
     room = 0.0 if oracle is None else oracle - base
@@ -235,7 +218,7 @@ def headline(metrics: Metrics) -> dict[str, Any] | None:
     interval = _interval(test, measure)
     tiles = [
         (f"Base {measure.heading}", measure.text(base), f"without a reranker, on {split}"),
-        (f"Model {measure.heading}", measure.text(score), f"{winner.get('name', 'model')}, {predictor} predictor"),
+        (f"Model {measure.heading}", measure.text(score), f"{winner['name']}, {predictor} predictor"),
         (
             "Difference", measure.signed(score - base),
             (judge() or "not tested") + (f"; interval {interval}" if interval else ""),
@@ -243,11 +226,10 @@ def headline(metrics: Metrics) -> dict[str, Any] | None:
         (f"Oracle {measure.heading}", measure.text(oracle), f"the best possible choice{share}"),
         ("Nonzero weights", weights, f"of {count(columns)} feature columns" if columns else ""),
     ]  # fmt: skip
-    seed = f" (seed {winner['seed']})" if "seed" in winner else ""
     choice = f", the best of {runs} runs on {dev_of(metrics)}," if runs > 1 else ""
     outcome = judge(amount=f"{measure.text(abs(score - base))} {measure.heading}")
     sentence = (
-        f"On {split}, {winner.get('name', 'the model')}{seed}{choice} reaches {measure.heading} {measure.text(score)} "
+        f"On {split}, {winner['name']} (seed {winner['seed']}){choice} reaches {measure.heading} {measure.text(score)} "
         f"with its {predictor} predictor; the base has {measure.text(base)}{f': {outcome}' if outcome else ''}."
     )
     notes = metrics.get("second"), metrics.get("base_doubt"), base_warning(metrics), exact_match_loss(metrics, split)
@@ -330,13 +312,16 @@ def cross_validation_note(metrics: Metrics) -> str:
 
 def signatures(metrics: Metrics) -> list[tuple[str, str]]:
     """(measure, signature) of the final figures, with the splits where their signatures differ."""
-    headings = {measure.key: measure.heading for measure in all_measures(metrics)}
+    measures = measures_of(metrics)
     splits = dict[str, dict[str, list[str]]]()  # by measure and signature
     for split, texts in (metrics.get("signatures") or {}).items():
         for key, text in texts.items():
             splits.setdefault(key, {}).setdefault(text, []).append(split)
     return [
-        (headings.get(key, key) + (f" on {', '.join(names)}" if len(texts) > 1 else ""), text)
+        (
+            (measures[key].heading if key in measures else key) + (f" on {', '.join(names)}" if len(texts) > 1 else ""),
+            text,
+        )
         for key, texts in splits.items()
         for text, names in texts.items()
     ]
@@ -393,7 +378,7 @@ def reported_table(metrics: Metrics) -> TextTable | None:
         return None
     rows: Mapping[str, Metrics] = entry["rows"]
     groups, lines = groups_of(metrics), [{"run": name} for name in rows]
-    measures, first = {measure.key: measure for measure in all_measures(metrics)}, next(iter(splits_of(metrics)), "")
+    measures, first = measures_of(metrics), next(iter(splits_of(metrics)), "")
     for key in dict.fromkeys(key for row in rows.values() for key in row):
         split, dot, name = key.rpartition(".")
         measure = measures.get(name)

@@ -196,24 +196,18 @@ def own_measure(metric: Metric) -> dict[str, Any]:
     return {"own_measure": asdict(Measure(metric.primary, metric.primary, *scales))}
 
 
-def all_measures(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
-    """The measures that there are, that of a user's own metric first, in the order of the columns."""
-    if "own_measure" not in metrics:
-        return MEASURES
-    own = Measure(**metrics["own_measure"])
-    return own, *(measure for measure in MEASURES if measure.key != own.key)
-
-
-def measures_of(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
-    """The measures that the systems of ``metrics`` (metrics.json) are reported with, in the order of the columns."""
-    keys = {key for systems in metrics.get("splits", {}).values() for report in systems.values() for key in report}
-    return tuple(measure for measure in all_measures(metrics) if measure.key in keys)
+def measures_of(metrics: Mapping[str, Any]) -> dict[str, Measure]:
+    """The measures that there are for ``metrics`` (metrics.json), by key, in the order of the columns: first that of a
+    user's own metric."""
+    own = [Measure(**entry) for entry in [metrics.get("own_measure")] if entry]
+    others = (measure for measure in MEASURES if measure.key not in {each.key for each in own})
+    return {measure.key: measure for measure in (*own, *others)}
 
 
 def primary_of(metrics: Mapping[str, Any]) -> Measure:
     """The measure that runs are compared by: what ``metrics`` says under ``measure``; F where there is none."""
-    measures = {measure.key: measure for measure in all_measures(metrics)}
-    return measures.get(str(metrics.get("measure")), measures["f1"])
+    measures = measures_of(metrics)
+    return measures.get(metrics.get("measure", ""), measures["f1"])
 
 
 @dataclass(frozen=True)
