@@ -24,9 +24,9 @@ from rerank.data.corpus import Corpus, standard_scale
 from rerank.learn.learner import Learner, Weights, learners
 from rerank.learn.mert import ErrorSurface, Line
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import scores
+from rerank.learn.scoring import base_unit, scores
 from rerank.learn.train import Epoch, Training
-from rerank.metrics.metric import Metric, oracles, owners, scored_rows
+from rerank.metrics.metric import Metric, oracles, scored_rows
 
 AUTO = "auto"
 # The weight in training, in standard deviations. Chosen on the last 1,500 of GUM's training lists, with 700 and 8,007
@@ -50,21 +50,6 @@ def make_learner(settings: Mapping[str, Any], key: str = "learner", *, base: flo
         return build(learners, settings, key)
     learner = build(learners, {name: value for name, value in settings.items() if name != "base"}, key)
     return replace(learner, base=base)
-
-
-def base_squares(lists: np.ndarray, base: np.ndarray) -> float:
-    """The sum of (b(y) − mean of its list)² of all candidates, added one after the other."""
-    sizes, owner = np.diff(lists), owners(lists)
-    deviations = base - base[lists[owner]]  # exactly 0 where all are alike
-    deviations -= np.bincount(owner, deviations / sizes[owner], sizes.size)[owner]
-    return float(np.cumsum(np.append(0.0, deviations**2))[-1])
-
-
-def base_unit(lists: Corpus) -> float | None:
-    """1/σ, with which base scores of ``lists`` have unit deviation; None where they are all alike within lists."""
-    deviation = np.sqrt(base_squares(lists.lists, lists.base) / max(lists.candidate_count, 1))
-    usable = deviation > 0 and np.isfinite(START_WEIGHT / deviation) and np.isfinite(deviation)
-    return float(1 / deviation) if usable else None
 
 
 def start_weight(lists: Corpus) -> float:

@@ -21,10 +21,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus, dense_alone, free_values
-from rerank.learn.base_weight import base_squares, base_unit
 from rerank.learn.predictor import State, copy_state
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import Weights, rows_of_weights, scores
+from rerank.learn.scoring import Weights, base_unit, deviation_within, rows_of_weights, scores
 from rerank.metrics.metric import Metric, oracles, rows_of_scores, scored_rows, two_valued
 from rerank.metrics.significance import compare
 
@@ -378,7 +377,7 @@ def other_losses(learner: Maxent, corpus: Corpus, metric: Metric) -> list[Member
     by listnet at the best of TEMPERATURES; none where ``learner`` has a loss of its own."""
     if learner.loss != "log":
         return []
-    deviation = math.sqrt(base_squares(corpus.lists, corpus.gain) / max(1, corpus.candidate_count))
+    deviation = deviation_within(corpus.lists, corpus.gain)
     variants: list[tuple[Columns, Maxent, Callable[[Corpus], Material]]] = [("pointwise", learner, pairs_with_nothing)]
     for temperature in () if two_valued(corpus) or not deviation else TEMPERATURES:
         unit = temperature * deviation
@@ -436,7 +435,7 @@ def weigh_members(members: Sequence[Member], lists: Corpus, metric: Metric, refe
     for member in members:
         test = compare(metric, rows[best.name], rows[member.name], reference[len(reference) - size :], **options)
         ends = np.concatenate([[0], np.cumsum(sizes[sizes.size - len(member.rows) :])])
-        deviation = math.sqrt(base_squares(ends, member.scores) / max(1, member.scores.size))
+        deviation = deviation_within(ends, member.scores)
         near = abs(test.difference) <= MAX_STANDARD_ERRORS * (test.high - test.low) / 2
         factor = 1.0 / deviation if near and deviation > 0 else 0.0
         weighings.append(replace(member, score=score[member.name], factor=factor))

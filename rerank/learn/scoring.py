@@ -15,7 +15,7 @@ import numpy as np
 from rerank.data.corpus import Corpus
 from rerank.features.sink import MIN_SPREAD
 from rerank.kernels.compile import kernel
-from rerank.metrics.metric import Metric, best_of_lists, scored_rows
+from rerank.metrics.metric import Metric, best_of_lists, owners, scored_rows
 
 MIN_PRECISE = 1e-37  # below this float32 is coarse
 
@@ -113,6 +113,22 @@ def rows_of_weights(lists: Corpus, weights: Weights, metric: Metric) -> np.ndarr
 def corpus_score(lists: Corpus, weights: Weights, metric: Metric) -> float:
     """The metric of what ``weights`` choose."""
     return metric.score(rows_of_weights(lists, weights, metric), lists.reference)
+
+
+def deviation_within(lists: np.ndarray, values: np.ndarray) -> float:
+    """The standard deviation of the ``values`` of candidates (float64 [N]) from the means of their lists; squares are
+    added one after the other."""
+    sizes, owner = np.diff(lists), owners(lists)
+    distances = values - values[lists[owner]]  # exactly 0 where all are alike
+    distances -= np.bincount(owner, distances / sizes[owner], sizes.size)[owner]
+    return math.sqrt(float(np.cumsum(np.append(0.0, distances**2))[-1]) / max(values.size, 1))
+
+
+def base_unit(lists: Corpus) -> float | None:
+    """1/σ, with which base scores of ``lists`` have unit deviation; None where they are all alike within lists."""
+    deviation = deviation_within(lists.lists, lists.base)
+    unit = 1 / deviation if deviation > 0 else math.inf
+    return unit if math.isfinite(unit) and math.isfinite(deviation) else None
 
 
 @kernel

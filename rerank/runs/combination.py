@@ -22,11 +22,11 @@ import numpy as np
 from rerank.data.corpus import Corpus, dense_alone, free_values
 from rerank.extraction.kinds import metric_of
 from rerank.features.table import FeatureTable, dense_columns
-from rerank.learn.base_weight import AUTO, BaseSearch, base_squares
+from rerank.learn.base_weight import AUTO, BaseSearch
 from rerank.learn.folds import best_trial, latest, pad_weights, trials, with_base_column
 from rerank.learn.learner import Weights
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import corpus_score, scores
+from rerank.learn.scoring import corpus_score, deviation_within, scores
 from rerank.metrics.metric import Metric, oracles
 from rerank.models.model import one_base, raw_weights
 from rerank.recipes.recipe import ListRecipe, TextRecipe
@@ -104,7 +104,7 @@ def sum_weights(weights: Sequence[Weights], dev: Corpus) -> Weights:
 
 def deviation_of(lists: Corpus, values: np.ndarray) -> float:
     """The standard deviation of scores (float64 [N]) from the means of their lists; 1 where all are alike."""
-    deviation = float(np.sqrt(base_squares(lists.lists, values) / max(lists.candidate_count, 1)))
+    deviation = deviation_within(lists.lists, values)
     return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
 
 

@@ -19,15 +19,7 @@ from rerank.extraction.list_checks import doubts_of_lists
 from rerank.extraction.sample import ListSample, ListSampler
 from rerank.extraction.texts import TextContent
 from rerank.metrics.gain import Gain
-from rerank.metrics.metric import (
-    Metric,
-    TestName,
-    blind_rows,
-    measured_corpus,
-    rows_of_scores,
-    scored_rows,
-    usual_scores,
-)
+from rerank.metrics.metric import Metric, TestName, blind_rows, measured_corpus, scored_rows, usual_scores
 from rerank.metrics.significance import Significance
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
@@ -35,15 +27,7 @@ from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.detection import ACCOUNT_LISTS, Account, log_account
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.memory.nbest import error_context, iterate, row_of
-from rerank.readers.memory.reading import (
-    FrameColumns,
-    FrameLists,
-    check_keys,
-    first_list,
-    is_frame,
-    lists_from,
-    memory_blocks,
-)
+from rerank.readers.memory.reading import FrameColumns, check_keys, first_list, is_frame, lists_from, memory_blocks
 from rerank.readers.reader import SkipCount
 from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import measuring_recipe
@@ -164,8 +148,8 @@ def _measure(
     """The metric, the lists, the rows (float64 [L, K]) of the answers of a model, or of anybody, to all of them, by
     which predictor these are, and what speaks against claims."""
     if isinstance(model, Reranker) and (is_frame(lists) or is_table(lists)):
-        lists = model.frame_lists(lists, columns, with_truth=True)
-    first, lists = first_list(lists_from(lists, columns if not isinstance(lists, FrameLists) else {}))
+        lists, columns = model.frame_lists(lists, columns, with_truth=True), {}
+    first, lists = first_list(lists_from(lists, columns))
     scorer, examples = None, list[Lists]()
     choose: Callable[[list[Pair]], Sequence[Answer]]
     measurements, rows = list[tuple[np.ndarray, ...]](), list[np.ndarray]()
@@ -237,7 +221,7 @@ def _row_of(content: Content[Any], item: MeasuredLists, answer: Answer) -> np.nd
         return content.text_stats(item.pair, answer)
     if isinstance(answer, np.ndarray):
         lists = item.lists.first, answer, item.rows.base, item.stats, item.reference
-        return np.asarray(rows_of_scores(content.metric, *lists)[0])
+        return np.asarray(content.metric.rows_in_order(*lists)[0])
     return item.stats[answer] if answer >= 0 else np.zeros(item.stats.shape[1])
 
 
