@@ -370,15 +370,15 @@ def table_of_votes(
     oracle = VERDICT_ORACLE if source.heading == "right" else GAIN_ORACLE
     ways: dict[str, System] = {oracle: lambda lists: best_by(lists, lists.corpus.gain)}
     ways |= baselines(source) | learned_systems(source, seed)
-    metric, reference, L = source.metric, source.corpus.reference, source.corpus.list_count
+    measure, reference, L = source.metric, source.corpus.reference, source.corpus.list_count
     parts = np.array_split(np.arange(L), -(-L // LISTS_AT_ONCE))
     rows = {
         name: np.concatenate([part.corpus.stats[way(part)] for part in map(source.lists, parts)])
         for name, way in ways.items()
     }
-    rows = dict(sorted(rows.items(), key=lambda item: -metric.sign * metric.score(item[1], reference)))
-    against, how = MAJORITY if MAJORITY in rows else FIRST, {"samples": samples, "seed": seed}
-    results = Compared(metric, reference, rows, against, (oracle,), **how, doubt=source.doubt)
+    rows = dict(sorted(rows.items(), key=lambda item: -measure.sign * measure.score(item[1], reference)))
+    how: dict[str, Any] = {"against": MAJORITY if MAJORITY in rows else FIRST, "samples": samples, "seed": seed}
+    results = Compared(measure, reference, rows, oracles=(oracle,), **how, doubt=source.doubt)
     return SourceTable(results, source, folds, curve=curve_of(source, ways, seed) if curve else None)
 
 
