@@ -1,9 +1,11 @@
 """Scores from other files beside lists, tables whose rows are candidates, and what samples have besides texts."""
 
+import datetime
 import gzip
 import io
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +201,20 @@ def columnar(kind: str) -> bytes:
         with (ipc.new_file if kind == "file" else ipc.new_stream)(out, table.schema) as writer:
             writer.write_table(table)
     return out.getvalue()
+
+
+def test_a_table_holds_what_json_does_not(tmp_path: Path) -> None:
+    pa, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    day, numbers = datetime.date(2024, 1, 2), [[Decimal("0.1"), Decimal("-2.5")], [Decimal("1.0"), Decimal("3.0")]]
+    rows = [
+        {"day": day, "candidates": [{"text": t, "lm": lm, "at": day} for t, lm in zip((b"a", b"b"), pair, strict=True)]}
+        for pair in numbers
+    ]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "lists.parquet")
+    first, second = make_reader("table", "").read(tmp_path / "lists.parquet")
+    assert (first.texts, first.names, first.scores[:, 1].tolist()) == ([b"a", b"b"], ("score", "lm"), [0.1, -2.5])
+    make_reader("table", "").write(out := io.BytesIO(), second, order=[1])
+    assert json.loads(out.getvalue())["candidates"] == [{"text": "b", "lm": 3.0, "at": "2024-01-02"}]
 
 
 @pytest.mark.parametrize(

@@ -272,6 +272,31 @@ def test_numbers_in_objects_are_doubted_until_their_path_is_named(tmp_path: Path
         assert f"--roles {path}=column" in problem.message
 
 
+def test_numbers_with_a_comma_are_doubted(tmp_path: Path) -> None:
+    rows = [
+        {"prompt": f"{i}", "response": f"{k}", "lm": f"1.0{k}0,5", "votes": f"{k},000"} for i in range(3) for k in "12"
+    ]
+    first, *_ = found(tmp_path / "lists", rows)
+    assert (first.names, first.roles.doubtful) == (("score",), ("lm", "votes"))
+    problem = found(tmp_path / "lists", rows, roles={"votes": "column"})[0].problem
+    assert "found \"1,000\" under 'votes'; expected numbers in a column" in str(problem)
+
+
+def test_questions_of_a_file_are_no_candidates(tmp_path: Path) -> None:
+    questions = [
+        {"id": f"{i}", "body": f"b {i}", "documents": [f"d{i}"], "snippets": [{"text": f"t {i}"}]} for i in range(3)
+    ]
+    assert "'documents' or 'snippets'" in str(found(tmp_path / "lists", {"questions": questions})[0].problem)
+    every = found(tmp_path / "lists", {"questions": questions}, roles={"snippets": "candidates"})
+    assert [one.texts for one in every] == [[b"t 0"], [b"t 1"], [b"t 2"]]
+
+
+def test_a_text_that_numpy_has_written_is_no_list(tmp_path: Path) -> None:
+    rows = [{"prompt": f"{i}", "samples": "['a'\n 'b']"} for i in range(3)]  # for Python, 'ab'
+    problem = found(tmp_path / "lists", rows, roles={"samples": "candidates"})[0].problem
+    assert "under 'samples', expected a list" in str(problem)
+
+
 def test_numbers_of_an_object_whose_others_are_named_are_not_lost_in_silence(tmp_path: Path) -> None:
     items = [
         {

@@ -27,7 +27,7 @@ from rerank.readers.problems import Problem
 from rerank.readers.reader import OnBadList, ScoreColumns, SkipCount, count_usable, filter_usable
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.forms import as_number
-from rerank.readers.texts.json_lines import JsonReader, text_of
+from rerank.readers.texts.json_lines import JSON_TYPES, MAPPINGS, JsonReader, plain_value, text_of
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.keys import ID, key_of
 from rerank.readers.texts.text_list import NUMBERS, SCORE, Draft, Pieces, lists_of
@@ -43,8 +43,6 @@ TWO_GAINS = f"the column {GAIN!r} does not hold the gains of the list; rename it
 _KEY_OF_STEM = {key.rstrip("s"): key for key in KEYS}
 _NO_COLUMNS = {*KEYS} - {SCORE}
 _FLOAT32 = Annotated[float, msgspec.Meta(ge=-FLOAT32_MAX, le=FLOAT32_MAX)]
-_JSON_TYPES = {str, float, int, type(None)}  # types of values that JSON has too
-MAPPINGS = dict, Mapping  # ``isinstance`` knows a dict at once, and asks the abstract class about others
 
 
 class InputError(DataError):
@@ -209,30 +207,13 @@ class ObjectLists:
                 if not isinstance(item, Mapping):
                     raise DataError(f"found {type(item).__name__}; expected a dict like the first", list_id=str(index))
                 try:
-                    yield _plain(item)
+                    yield plain_value(item)
                 except (TypeError, RecursionError) as error:
                     raise DataError(f"a dict that is no JSON object: {error}", list_id=str(index)) from None
 
         lines.objects = objects()
         records = (record._replace(line=0) for record in self.reader.records(lines))  # they have no lines
         return self.reader.lists(lines, records)
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it; numbers, lists and mappings may be those of other libraries."""
-    if type(value) is dict and _JSON_TYPES.issuperset(map(type, value.values())) and set(map(type, value)) <= {str}:
-        return value.copy()
-    if isinstance(value, MAPPINGS):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return list(map(_plain, value))
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if hasattr(value, "__float__"):
-        return float(value)
-    raise TypeError(f"found {type(value).__name__}")
 
 
 def row_of(candidate: CandidateLike, k: int) -> dict[str, Any]:
@@ -245,18 +226,18 @@ def row_of(candidate: CandidateLike, k: int) -> dict[str, Any]:
     if not isinstance(candidate, MAPPINGS):
         choice, score = candidate if isinstance(candidate, tuple) and len(candidate) == 2 else (candidate, None)
         if is_tree(choice):
-            return {"text": str(choice), "score": _plain(score)}
+            return {"text": str(choice), "score": plain_value(score)}
         if choice is None or choice is candidate:
             forms = "a text, a pair (text, score), a dict, an nltk.Tree or a Candidate"
             raise _error(k, f"found {type(candidate).__name__}; expected {forms}")
-        return {"text": choice, "score": _plain(score)}
+        return {"text": choice, "score": plain_value(score)}
     if mistake := _mistake(tuple(candidate)):
         raise _error(k, mistake)
     row = dict[str, Any]()
     for key, value in candidate.items():
         if isinstance(key, str):
             with suppress(TypeError):  # what JSON does not have is not used
-                row[key] = value if type(value) in _JSON_TYPES else _plain(value)
+                row[key] = value if type(value) in JSON_TYPES else plain_value(value)
     key = "text" if "text" in candidate else "tree"
     if candidate[key] is None:
         raise _error(k, f"found None as its {key}; expected a string", key)

@@ -7,13 +7,16 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, time, timedelta
 from itertools import chain
 from sys import float_info
 from typing import Any, Literal, cast
+from uuid import UUID
 
 import msgspec
+import numpy as np
 
-from rerank.base.encoding import encoded
+from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
 from rerank.data.corpus import FLOAT32_MAX
 from rerank.readers.lines import LineReader, Record
@@ -33,6 +36,8 @@ STEPS: dict[str, Callable[[Sequence[float]], float]] = {
     # cut to what a feature can hold, as that of numbers that are no probabilities may be large
     "prod": lambda values: 0.0 if 0.0 in values else max(-FLOAT32_MAX, min(math.prod(values), FLOAT32_MAX)),
 }
+JSON_TYPES = {str, float, int, type(None)}  # types of values that JSON has too
+MAPPINGS = dict, Mapping  # ``isinstance`` knows a dict at once, and asks the abstract class about others
 _DECODER = msgspec.json.Decoder()
 _BLANK = re.compile(r"\s*")
 ESCAPED_COLON = b"\\u003"  # the start of a colon that is none on the line
@@ -256,6 +261,25 @@ def json_line(item: dict[str, Any], nbest: Lists | Problem) -> bytes:
     except RecursionError:
         message = "the JSON value is nested too deeply to be written; leave this list out"
         raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id) from None
+
+
+def plain_value(value: Any) -> Any:
+    """A value as JSON has it; numbers, lists and mappings may be those of other libraries, dates become texts."""
+    if type(value) is dict and JSON_TYPES.issuperset(map(type, value.values())) and set(map(type, value)) <= {str}:
+        return value.copy()
+    if isinstance(value, MAPPINGS):
+        return {str(key): plain_value(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(plain_value, value))
+    if isinstance(value, np.ndarray | np.generic):
+        return plain_value(value.tolist())
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, bytes | date | time | timedelta | UUID):
+        return decoded(value) if isinstance(value, bytes) else str(value)
+    if hasattr(value, "__float__"):
+        return float(value)
+    raise TypeError(f"found {type(value).__name__}")
 
 
 def show(value: Any) -> str:

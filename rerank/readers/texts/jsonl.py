@@ -43,6 +43,7 @@ from rerank.readers.texts.json_lines import (
     has_steps,
     json_line,
     number_of,
+    plain_value,
     show,
     text_of,
     texts_of,
@@ -310,9 +311,8 @@ class TableReader(JsonlReader):
         """The rows of a table, each with its line, or its number in a table that has no lines."""
         data = lines.rest()
         if data.startswith(TABLES):
-            yield from enumerate(table(lines.path, data).to_pylist(), start=1)
-            return
-        if data.strip():
+            yield from enumerate(map(plain_value, table(lines.path, data).to_pylist()), start=1)
+        elif data.strip():
             head = data.partition(b"\n")[0].decode("utf-8", "surrogateescape")
             yield from rows_of(data, max("\t;,", key=head.count), lines.path)
 
@@ -361,16 +361,14 @@ def table(path: PathLike, data: bytes | None = None) -> Any:
     except ImportError:
         raise DataError(f"tables in files need pyarrow: {EXTRA}", path=name) from None
 
-    def read() -> Any:
+    try:
         with pyarrow.OSFile(name) if data is None else pyarrow.BufferReader(data) as source:
             start = source.read(6)
             source.seek(0)
             if start.startswith(b"PAR1"):
-                return parquet.ParquetFile(source).read()
-            return (ipc.open_file if start == b"ARROW1" else ipc.open_stream)(source).read_all()
-
-    try:
-        frame = read()
+                frame = parquet.ParquetFile(source).read()
+            else:
+                frame = (ipc.open_file if start == b"ARROW1" else ipc.open_stream)(source).read_all()
         frame.validate(full=True)  # texts are UTF-8
         return frame
     except (pyarrow.ArrowException, OSError) as error:

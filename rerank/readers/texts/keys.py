@@ -65,6 +65,7 @@ TEXT_KEYS = {*NAMES["text"]}.difference(("answer", "solution", "code", "body", "
 RESPONSES = TEXT_KEYS.difference(("text", "sentence", "sequence", "content", "passage", "document", "doc"))
 NUMBERED_TEXTS = RESPONSES.union(("answer", "solution", "code"))
 RIGHT_ANSWERS = "answers", "solutions"  # all that is right, beside a response; else, candidates
+COMMA = re.compile(r"\s*[-+]?\d[\d.]*(,\d+)+(\.\d+)?\s*%?\s*")  # of decimals or of thousands
 _NUMBERS = "number", "true or false", "number written as text", "true or false written as text"
 HOLDERS = {*NAMES["candidates"], "choices", "hits", "docs"}  # of the candidates in a response
 ID = re.compile(r"(^|[_-]|(?<=[a-z])(?=[A-Z]))(?i:id|idx|index|uuid|docid|docno|[pqu]id|hash|url|path|file|timestamp|"
@@ -152,7 +153,8 @@ def _kind_of(value: Any) -> str:
         return "true or false written as text"
     if isinstance(value, str):
         number = NUMERAL.fullmatch(value) is not None
-        return "number written as text" if number else "verdict" if value.lower() in VERDICTS else "text"
+        verdict = "verdict" if value.lower() in VERDICTS else "number with a comma" if COMMA.fullmatch(value) else ""
+        return "number written as text" if number else verdict or "text"
     if isinstance(value, list) and value and all(isinstance(one, int | float) for one in value):
         return "number in a list" if len(value) == 1 else "list of numbers"
     if isinstance(value, dict) and value and all(isinstance(one, int | float) for one in value.values()):

@@ -2,10 +2,13 @@
 file, or rows that have something in common.
 """
 
+import ast
+import json
 import logging
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
@@ -63,8 +66,7 @@ def as_lists(
         beyond = list(islice(rest, 1))
         rest = chain(beyond, rest)
         if not beyond:
-            leftovers = [key for key, one in sound[0].items() if one is not lists] if lists in sound[0].values() else []
-            if leftovers:
+            if lists in sound[0].values() and (leftovers := [key for key, one in sound[0].items() if one is not lists]):
                 say_once(f"{lines.path}: one object holds all lists; not used of it: {', '.join(leftovers)}")
             head = [*unwrap((number, one) for number, item in head for one in (lists if item is sound[0] else [item]))]
             sound = [item for _, item in head if not isinstance(item, Problem)]
@@ -95,7 +97,8 @@ def as_lists(
         if shared and (own is not None or roles.group):  # a row that lacks something is a bad candidate of its list
             groups.setdefault(shared, (number, own or roles, []))[2].append(item)
         elif own is None and "candidates" not in item and (lacking := roles.lacking(item) or "") != "candidates":
-            how = "unlike in most objects" if lacking not in roles.group else "fill in what merged cells leave empty"
+            how = "fill in what merged cells leave empty" if lacking in roles.group else "unlike in most objects"
+            how = "expected a list" if lacking == roles.many else how
             yield number, Problem("text", f"found {show(item.get(lacking))} under {lacking!r}, {how}")
         else:
             yield number, item if own is None else _make_list(own, [item], grader, extra_keys)
@@ -119,8 +122,8 @@ def _split_lists(item: Object | Problem) -> Sequence[Object | Problem]:
     if isinstance(item, Problem) or "candidates" in item:
         return [item]
     keys = [key for key, entries in item.items() if is_of(entries, [dict])
-            and any(len(one) > 1 for entry in entries[:3] for name, one in entry.items()
-                    if plain_name(name) in LISTS and are_candidates(one))]  # fmt: skip
+            and any(plain_name(name) in LISTS and are_candidates(one) for entry in entries[:3]
+                    for name, one in entry.items())]  # fmt: skip
     rest = {key: value for key, value in item.items() if key not in keys}
     return [{**rest, **entry} for entry in item[keys[0]]] if len(keys) == 1 else [item]
 
@@ -129,7 +132,7 @@ def _unwrap_response(item: Object | Problem, roles: Mapping[str, str]) -> Object
     """An object, or the response in it that holds the candidates; paths that have a role become keys of its own."""
     if isinstance(item, Problem):
         return item
-    paths = [key for key in roles if "." in key]
+    paths, item = [key for key in roles if "." in key], _parse_lists(item, roles)
     item = {**item, **{at: found for at in paths if (found := first_of(item, (at,))) is not None}} if paths else item
     if "candidates" in item or known_form([item]):
         return item
@@ -154,6 +157,21 @@ def _unwrap_response(item: Object | Problem, roles: Mapping[str, str]) -> Object
     return item
 
 
+def _parse_lists(item: Object, roles: Mapping[str, str]) -> Object:
+    """An object whose candidates are one text, as in a cell of a table, that is a list in JSON or as Python shows it,
+    with the lists of theirs and of what is as long."""
+    texts = {key: text for key, text in item.items() if isinstance(text, str) and text[:1] == "["}
+    holders = [key for key in texts if plain_name(key) in COLUMN_HOLDERS or roles.get(key) == "candidates"]
+    lists = dict[str, list[Any]]()
+    for key, text in texts.items() if holders else ():
+        for parse in json.loads, ast.literal_eval:
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                if parse is json.loads or repr(parse(text)) == text:  # Python joins what numpy writes without commas
+                    lists[key] = parse(text)
+    sizes = [len(lists[key]) for key in holders if are_candidates(lists.get(key))]
+    return item | {key: one for key, one in lists.items() if len(one) in sizes}
+
+
 def _response_in(value: Any) -> Object | None:
     """The object in a response that holds the candidates; None where none does, or several."""
     if isinstance(value, list) and len(value) == 1:
@@ -176,13 +194,19 @@ def _list_numbered(item: Object, user_roles: Mapping[str, str]) -> Object:
         key: (found[1], (found[2] or found[3]).lower()) for key in item
         if (key[-1:].isdecimal() or key[-2:-1] in ("_", " ")) and (found := _NUMBERED_KEY.fullmatch(key))
     }  # fmt: skip
+    refs = {key: item[key] for key, (name, _) in parts.items() if plain_name(name) in ("ref", "reference")}
+    if len(refs) > 1 and user_roles.keys().isdisjoint(refs) and "references" not in item:
+        item = {key: value for key, value in item.items() if key not in refs}
+        item["references"] = [text for key, text in refs.items() if parts.pop(key) and text is not None]
     text_keys = NUMBERED_TEXTS.union(plain_name(key) for key, role in user_roles.items() if role == "text")
     counts = Counter(name for name, _ in parts.values() if plain_name(name) in text_keys)
     text = next((name for name, count in counts.items() if count > 1), "")
     if not text or not (TEXT_KEYS | text_keys | HOLDERS).isdisjoint(map(plain_name, item)):
         return item
+    others = {name for key, (name, label) in parts.items()
+              if item[key] is not None and (text, label) not in parts.values()}  # fmt: skip
     entries = {label: Object() for key, (name, label) in parts.items() if name == text and item[key] is not None}
-    own = [(key, name, label) for key, (name, label) in parts.items()]
+    own = [(key, name, label) for key, (name, label) in parts.items() if name not in others]
     own += [(other, other[len(key) + 1 :], label) for key, name, label in own if name == text
             for other in item if other.startswith((f"{key}_", f"{key} "))]  # fmt: skip
     for key, name, label in own:
@@ -248,14 +272,15 @@ def _lists_in(item: Object, user_roles: Container[str]) -> list[Object]:
     every = [item, *(value for value in item.values() if isinstance(value, dict))]
     has_names = any(likely_keys(role, item) for role in NAMES)
 
-    def are_lists(rows: Any) -> bool:
+    def are_lists(key: str, rows: Any) -> bool:
         if not is_of(rows, [dict]):
             return False
         form = not has_names and likely_keys("group", keys_of(rows)) and of_rows(rows, {})
         several = form and differ(first_of(row, form.group) for row in rows)
-        return bool(known_form(rows) or _asks(rows) or several or (not has_names and all(map(_response_in, rows))))
+        alone = not has_names and (likely_keys("source", [singular(key)]) or all(map(_response_in, rows)))
+        return bool(known_form(rows) or _asks(rows) or several or alone)
 
-    tables: list[list[Object]] = [*filter(are_lists, chain.from_iterable(holder.values() for holder in every))]
+    tables: list[list[Object]] = [rows for holder in every for key, rows in holder.items() if are_lists(key, rows)]
     if len(tables) == 1:
         return tables[0]
     by_ids = [holder for holder in every if majority(_holds_candidates(one) or (are_candidates(one) and (

@@ -80,6 +80,7 @@ PIECES = {"references", "refs", "gts", "segments", "tokens", "words", "steps", "
           "logprobs", "top_logprobs"}  # fmt: skip
 INDEX_KEY = re.compile(r"^(best|winner|preference|preferred)$|_(index|idx)$", re.IGNORECASE)  # of a number that is one
 VAGUE_GROUPS = {"source", "input", "instruction", "src", "docid"}  # may be what the questions of several lists share
+_INDIRECT = "object of numbers", "number with a comma"  # kinds of what is no number as it stands
 _LISTS = "list", "list of numbers", "number in a list"  # kinds that no answer is of
 _SERVER_KEYS = "usage", "timings"  # what servers say of their work
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
@@ -353,7 +354,7 @@ def _with_columns(
     role_keys = {*form.inner, *extra_keys, *_SPECIAL} | (set() if form.many else form.outer)
     free = [key for name, key in table.items() if name in roles or not (name in role_keys or ID.search(name))]
     for key in free:
-        if roles.get(key.name) == "column" and key.is_mostly("text", "object", "object of numbers"):
+        if roles.get(key.name) == "column" and key.is_mostly("text", "object", *_INDIRECT):
             message = f"found {show(key.values[0])} under {key.name!r}; expected numbers in a column, as 1234.5"
             message += f"; of an object: --roles {key.path}=column" * (key.path != key.name)
             raise Problem("columns", message)
@@ -451,7 +452,7 @@ def _with_leftovers(
     doubtful = [key.path for key in without
                 if not (form.form or key.steady or ID.search(key.name) or key.name in _SERVER_KEYS
                         or {*roles, *form.gains}.intersection((key.name, key.path)))
-                and (key.is_numeric("object of numbers", share=0.5) or has_steps(key.values))]  # fmt: skip
+                and (key.is_numeric(*_INDIRECT, share=0.5) or has_steps(key.values))]  # fmt: skip
     entries = entries_of(lists, form.many)
     plain = form.whole and not (form.columns or form.along or form.omissions or form.truth or form.right) and all(
         isinstance(entry, str) or (isinstance(entry, dict) and "text" in entry) for entry in entries)  # fmt: skip
