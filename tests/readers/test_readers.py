@@ -272,12 +272,13 @@ def test_numbers_in_objects_are_doubted_until_their_path_is_named(tmp_path: Path
         assert f"--roles {path}=column" in problem.message
 
 
-def test_numbers_with_a_comma_are_doubted(tmp_path: Path) -> None:
-    rows = [
-        {"prompt": f"{i}", "response": f"{k}", "lm": f"1.0{k}0,5", "votes": f"{k},000"} for i in range(3) for k in "12"
-    ]
+def test_numbers_with_marks_or_a_unit_are_doubted(tmp_path: Path) -> None:
+    marked = {"lm": "1.0{}0,5", "votes": "{},000", "nll": "−{}.5", "cost": "${}.25", "latency": "{} ms"}
+    others = {"day": "1{}.02.2024", "version": "1.2.{}", "tests": "{}/5", "note": "{} of them"}
+    texts = {"response": "{}", **marked, **others}
+    rows = [{"prompt": f"{i}", **{key: t.format(k) for key, t in texts.items()}} for i in range(3) for k in "12"]
     first, *_ = found(tmp_path / "lists", rows)
-    assert (first.names, first.roles.doubtful) == (("score",), ("lm", "votes"))
+    assert (first.names, [*first.roles.doubtful]) == (("score",), [*marked])
     problem = found(tmp_path / "lists", rows, roles={"votes": "column"})[0].problem
     assert "found \"1,000\" under 'votes'; expected numbers in a column" in str(problem)
 

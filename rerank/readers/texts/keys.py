@@ -47,7 +47,7 @@ NAMES = {
         "clicked click picked purchased relevance grade rel qrel judgment judgement y_true",
     }.items()
 }  # fmt: skip
-VERDICT_WORDS = {*NAMES["gain"], "accuracy", "correctness", "positive", "passing"}  # in the name of what may be one
+VERDICT_WORDS = {*NAMES["gain"], "accuracy", "correctness", "positive", "passing", "match"}  # in names of gains
 # Gains that may be beyond 1, if they are whole numbers.
 GRADED = "label", "labels", "relevance", "grade", "rel", "qrel", "judgment", "judgement", "ytrue"
 # What a candidate comes to.
@@ -65,7 +65,7 @@ TEXT_KEYS = {*NAMES["text"]}.difference(("answer", "solution", "code", "body", "
 RESPONSES = TEXT_KEYS.difference(("text", "sentence", "sequence", "content", "passage", "document", "doc"))
 NUMBERED_TEXTS = RESPONSES.union(("answer", "solution", "code"))
 RIGHT_ANSWERS = "answers", "solutions"  # all that is right, beside a response; else, candidates
-COMMA = re.compile(r"\s*[-+]?\d[\d.]*(,\d+)+(\.\d+)?\s*%?\s*")  # of decimals or of thousands
+MARKED = re.compile(r"[^\w\s]?\s?\d+([.,'’\s]\d{3})*([.,]\d+)?\s?([^\W\d_]{1,3}\b)?[^\w\s]?")  # as $1,234 or 0,5 ms
 _NUMBERS = "number", "true or false", "number written as text", "true or false written as text"
 HOLDERS = {*NAMES["candidates"], "choices", "hits", "docs"}  # of the candidates in a response
 ID = re.compile(r"(^|[_-]|(?<=[a-z])(?=[A-Z]))(?i:id|idx|index|uuid|docid|docno|[pqu]id|hash|url|path|file|timestamp|"
@@ -152,9 +152,8 @@ def _kind_of(value: Any) -> str:
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return "true or false written as text"
     if isinstance(value, str):
-        number = NUMERAL.fullmatch(value) is not None
-        verdict = "verdict" if value.lower() in VERDICTS else "number with a comma" if COMMA.fullmatch(value) else ""
-        return "number written as text" if number else verdict or "text"
+        kind = "number written as text" if NUMERAL.fullmatch(value) else "verdict" if value.lower() in VERDICTS else ""
+        return kind or ("number with marks or a unit" if MARKED.fullmatch(value) else "text")
     if isinstance(value, list) and value and all(isinstance(one, int | float) for one in value):
         return "number in a list" if len(value) == 1 else "list of numbers"
     if isinstance(value, dict) and value and all(isinstance(one, int | float) for one in value.values()):

@@ -1,20 +1,20 @@
-"""What the keys of JSON objects are, found once for a source from its first objects: a form of another program, or what
-their kinds and their names tell.
+"""What the keys of JSON objects are, by a source's first objects: a form of another program, or what their kinds and
+names tell.
 
-* A key that holds a list of texts or of objects holds the candidates. Otherwise an object is a candidate, and
+* A key that holds a list of texts or objects holds the candidates. Otherwise an object is a candidate, and
   those with the same value of a key of their lists (``prompt_id``, ``question``, ...) are a list, wherever they stand.
   A single object that holds nothing but lists, or objects with lists, under keys of its own holds them by their ids;
   one that holds columns of the same length, among them questions, holds their rows.
   Candidates may stand beside one another in an object, or a row of a table: ``response_1``, ``score_1``,
   ``response_2``, or ``output_a``, ``output_b``.
 * Numbers of candidates are columns: numbers in their objects, and lists of numbers as long as the list of
-  candidates. A number may be written as a text, or be true or false.
+  candidates. A number or a list may be written as a text; true and false are numbers.
 * The gain is what is called so, or ``passed``, ``is_correct``, ``label``, ``acc``, ``pass@1``, ``selected``,
   ``has_answer`` and the like, or, in whole numbers, ``relevance`` or ``grade``: one of them. A key whose value is a
-  candidate, its id or its place (from 0, or from 1 where that fits more lists; under ``answer`` among options alone),
-  tells which has the gain 1. What is measured against references, as ``wer``, or says which is best, as ``oracle``, is
-  a column only if ``roles`` say so.
-* What has none of these roles is not used, and said.
+  candidate, its id or its place (from 0, or 1 where that fits more lists; under ``answer`` among options alone),
+  tells which has the gain 1. What is measured against references, as ``wer``, says which is best, as ``oracle``, or is
+  a second verdict, as ``passed_hidden``, is a column only if ``roles`` say so.
+* What has no role is not used, and said.
 
 ``roles`` of the reader overrule this: ``{samples: candidates, response: text, passed: gain, reward: column}``.
 """
@@ -80,7 +80,7 @@ PIECES = {"references", "refs", "gts", "segments", "tokens", "words", "steps", "
           "logprobs", "top_logprobs"}  # fmt: skip
 INDEX_KEY = re.compile(r"^(best|winner|preference|preferred)$|_(index|idx)$", re.IGNORECASE)  # of a number that is one
 VAGUE_GROUPS = {"source", "input", "instruction", "src", "docid"}  # may be what the questions of several lists share
-_INDIRECT = "object of numbers", "number with a comma"  # kinds of what is no number as it stands
+_INDIRECT = "object of numbers", "number with marks or a unit"  # kinds of what is no number as it stands
 _LISTS = "list", "list of numbers", "number in a list"  # kinds that no answer is of
 _SERVER_KEYS = "usage", "timings"  # what servers say of their work
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
@@ -371,7 +371,8 @@ def _with_columns(
         if key.steady or key.name in gain_keys or (form.form and not key.along):
             return ""
         numbered = key.name in ("f1", "F1") and f"{key.name[0]}2" in table
-        if (REFERENCE_BASED.search(key.name) and not numbered) or singular(key.name) in ANSWER_KEYS:
+        told = (gain and key.may_be_gain) or (REFERENCE_BASED.search(key.name) and not numbered)  # what is right
+        if told or singular(key.name) in ANSWER_KEYS:
             return ""
         if not form.form and (singular(key.name) if key.along else key.name).lower() == SCORE and key.is_numeric():
             return SCORE
