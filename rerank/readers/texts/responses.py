@@ -194,18 +194,14 @@ def _list_numbered(item: Object, user_roles: Mapping[str, str]) -> Object:
         key: (found[1], (found[2] or found[3]).lower()) for key in item
         if (key[-1:].isdecimal() or key[-2:-1] in ("_", " ")) and (found := _NUMBERED_KEY.fullmatch(key))
     }  # fmt: skip
-    refs = {key: item[key] for key, (name, _) in parts.items() if plain_name(name) in ("ref", "reference")}
-    if len(refs) > 1 and user_roles.keys().isdisjoint(refs) and "references" not in item:
-        item = {key: value for key, value in item.items() if key not in refs}
-        item["references"] = [text for key, text in refs.items() if parts.pop(key) and text is not None]
     text_keys = NUMBERED_TEXTS.union(plain_name(key) for key, role in user_roles.items() if role == "text")
     counts = Counter(name for name, _ in parts.values() if plain_name(name) in text_keys)
     text = next((name for name, count in counts.items() if count > 1), "")
     if not text or not (TEXT_KEYS | text_keys | HOLDERS).isdisjoint(map(plain_name, item)):
         return item
-    others = {name for key, (name, label) in parts.items()
-              if item[key] is not None and (text, label) not in parts.values()}  # fmt: skip
-    entries = {label: Object() for key, (name, label) in parts.items() if name == text and item[key] is not None}
+    full = [part for key, part in parts.items() if item[key] is not None]
+    others = {name for name, label in full if (text, label) not in parts.values()}
+    entries = {label: Object() for name, label in full if name == text}
     own = [(key, name, label) for key, (name, label) in parts.items() if name not in others]
     own += [(other, other[len(key) + 1 :], label) for key, name, label in own if name == text
             for other in item if other.startswith((f"{key}_", f"{key} "))]  # fmt: skip
@@ -277,7 +273,8 @@ def _lists_in(item: Object, user_roles: Container[str]) -> list[Object]:
             return False
         form = not has_names and likely_keys("group", keys_of(rows)) and of_rows(rows, {})
         several = form and differ(first_of(row, form.group) for row in rows)
-        alone = not has_names and (likely_keys("source", [singular(key)]) or all(map(_response_in, rows)))
+        asks = likely_keys("source", [singular(key)]) and all(any(map(are_candidates, one.values())) for one in rows)
+        alone = not has_names and (asks or all(map(_response_in, rows)))
         return bool(known_form(rows) or _asks(rows) or several or alone)
 
     tables: list[list[Object]] = [rows for holder in every for key, rows in holder.items() if are_lists(key, rows)]

@@ -360,6 +360,7 @@ def _with_columns(
             raise Problem("columns", message)
     likely = {key.name for key in free if key.is_gain and not live}
     gain, gains = _gain(form, [key for key in free if key.name not in roles], roles, likely)
+    likely |= {key.name for key in free if gain and key.may_be_gain}  # other words on what is right
     gain_keys = {*likely, *gains, *form.along, *form.along.values()}
 
     def name_of(key: JsonKey) -> str:
@@ -371,8 +372,7 @@ def _with_columns(
         if key.steady or key.name in gain_keys or (form.form and not key.along):
             return ""
         numbered = key.name in ("f1", "F1") and f"{key.name[0]}2" in table
-        told = (gain and key.may_be_gain) or (REFERENCE_BASED.search(key.name) and not numbered)  # what is right
-        if told or singular(key.name) in ANSWER_KEYS:
+        if (REFERENCE_BASED.search(key.name) and not numbered) or singular(key.name) in ANSWER_KEYS:
             return ""
         if not form.form and (singular(key.name) if key.along else key.name).lower() == SCORE and key.is_numeric():
             return SCORE
@@ -446,15 +446,14 @@ def _with_leftovers(
             rest = ((path, one) for path, one in own.items() if path not in paths and one.is_numeric("verdict"))
             without += [replace(one, name=path, steady=not differ(one.values)) for path, one in rest]
     unused_keys = {key.name: str(key) for key in without}
-    along = {name for name, key in table.items() if key.along}
     for key in keys_of(lists) if form.many else ():
-        if key not in {*along, *form.outer}:
+        if key not in form.outer and not (key in table and table[key].along):
             unused_keys[key] = f"{key_of(key, lists)} lists"
     doubtful = [key.path for key in without
                 if not (form.form or key.steady or ID.search(key.name) or key.name in _SERVER_KEYS
                         or {*roles, *form.gains}.intersection((key.name, key.path)))
                 and (key.is_numeric(*_INDIRECT, share=0.5) or has_steps(key.values))]  # fmt: skip
-    entries = entries_of(lists, form.many)
     plain = form.whole and not (form.columns or form.along or form.omissions or form.truth or form.right) and all(
-        isinstance(entry, str) or (isinstance(entry, dict) and "text" in entry) for entry in entries)  # fmt: skip
+        isinstance(entry, str) or (isinstance(entry, dict) and "text" in entry)
+        for entry in entries_of(lists, form.many))  # fmt: skip
     return replace(form, plain=plain, unused_keys=unused_keys, doubtful=tuple(doubtful))
