@@ -16,7 +16,7 @@ from typing import Any
 from rerank.readers.lines import LineReader
 from rerank.readers.problems import Problem, say_once
 from rerank.readers.texts.answers import Grader
-from rerank.readers.texts.forms import Object, Roles, as_number, first_of, is_of, text_in
+from rerank.readers.texts.forms import OPTIONS, Object, Roles, as_number, first_of, is_of, text_in
 from rerank.readers.texts.json_lines import show
 from rerank.readers.texts.keys import (
     HOLDERS,
@@ -37,7 +37,7 @@ from rerank.readers.texts.keys import (
 from rerank.readers.texts.roles import WORDS, known_form, of_rows, roles_of
 
 REQUIRED_ROLES = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
-COLUMN_HOLDERS = {*NAMES["candidates"]}.difference((*RIGHT_ANSWERS, "texts", "text"))  # whose candidates may be columns
+COLUMN_HOLDERS = {*NAMES["candidates"], *OPTIONS}.difference((*RIGHT_ANSWERS, "texts", "text"))  # of columns, or a text
 LISTS = {"candidates", "nbest", "hypotheses", "hyps", "alternatives", "beams"}  # which hold those of a list alone
 _NUMBERED_KEY = re.compile(r"(.+?)(?:[_ ]?(\d{1,3})|[_ ]([a-eA-E]))")
 
