@@ -1,6 +1,6 @@
 """Slow and obvious twins of the tree kernels, and random trees to compare them on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import nltk
@@ -39,23 +39,18 @@ def trees(most: int = 12) -> st.SearchStrategy[nltk.Tree]:
     return st.lists(st.sampled_from(WORDS), min_size=1, max_size=most).flatmap(tree_over)
 
 
-def spaces(least: int) -> st.SearchStrategy[str]:
-    """White space of at least ``least`` characters, line breaks of both kinds included."""
-    return st.text(st.sampled_from([" ", "\n", "\t"]), min_size=least, max_size=3).map(
-        lambda s: s.replace("\n", "\r\n")
-    )
+def spaces() -> st.SearchStrategy[list[str]]:
+    """White space of up to 3 characters, line breaks of both kinds included, for several places."""
+    one = st.text(st.sampled_from(" \n\t"), max_size=3).map(lambda s: s.replace("\n", "\r\n"))
+    return st.lists(one, min_size=1, max_size=12)
 
 
-@st.composite
-def printed(draw: st.DrawFn, tree: nltk.Tree) -> str:
-    """``tree`` in brackets with random white space wherever it is free."""
-    parts = ["(", draw(spaces(0)), tree.label()]
+def printed(tree: nltk.Tree, gaps: Iterator[str]) -> str:
+    """``tree`` in brackets with white space wherever it is free."""
+    parts = ["(", next(gaps), tree.label()]
     for child in tree:
-        if isinstance(child, str):
-            parts += [draw(spaces(1)), child]
-        else:
-            parts += [draw(spaces(0)), draw(printed(child))]
-    return "".join([*parts, draw(spaces(0)), ")"])
+        parts += [next(gaps) or " ", child] if isinstance(child, str) else [next(gaps), printed(child, gaps)]
+    return "".join([*parts, next(gaps), ")"])
 
 
 def naive_split(text: str) -> list[tuple[str, int]]:

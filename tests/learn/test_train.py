@@ -219,8 +219,17 @@ def votes_of(learner: Learner, training: Corpus, epochs: int, corpus: Corpus, an
 
 
 @pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize(("l1", "update"), [(0.0, "mistakes"), (0.25, "mistakes"), (2**-6, "always")])
-def test_long_lists_and_many_predictors_equal_brute_force(whole: bool, l1: float, update: Any) -> None:
+@pytest.mark.parametrize(
+    "learner",
+    [
+        Perceptron(base=0.5),
+        *(
+            RDA(eta=0.5, l1=l1, update=update, base=0.5, base_rate=0.25)
+            for l1, update in ((0.0, "mistakes"), (0.25, "mistakes"), (2**-6, "always"))
+        ),
+    ],
+)
+def test_long_lists_and_many_predictors_equal_brute_force(whole: bool, learner: Learner) -> None:
     """Lists of 1 to 70 candidates, hundreds of predictors, several of most columns' departures and returns."""
     random = np.random.default_rng(8)
 
@@ -232,10 +241,9 @@ def test_long_lists_and_many_predictors_equal_brute_force(whole: bool, l1: float
         return corpus_of([[(row(), random.integers(-4, 5) / 4, random.uniform()) for _ in range(n)] for n in sizes])
 
     training, corpus = lists([3, 20, 5] * 25), lists([1, 2, 15, 16, 17, 0, 32, 33, 70])
-    for learner in (RDA(eta=0.5, l1=l1, update=update, base=0.5, base_rate=0.25), Perceptron(base=0.5)):
-        trace = twin_of(learner, training, 7)
-        assert len(trace.deltas) > 300
-        np.testing.assert_array_equal(votes_of(learner, training, 7, corpus), reference.votes(trace, corpus))
+    trace = twin_of(learner, training, 7)
+    assert len(trace.deltas) > 300
+    np.testing.assert_array_equal(votes_of(learner, training, 7, corpus), reference.votes(trace, corpus))
 
 
 @pytest.mark.parametrize("value", [200.0, 1000.0, 3e4, 5e4, 1e9])

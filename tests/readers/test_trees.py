@@ -1,6 +1,7 @@
 """Trees: as arrays, in files of any white space, and in lists without scores."""
 
 import io
+from itertools import cycle
 from pathlib import Path
 
 import nltk
@@ -24,13 +25,12 @@ RAINED = b"(S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))"
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(trees(), max_size=4).flatmap(lambda all_: st.tuples(st.just(all_), st.tuples(*map(printed, all_)))))
-def test_parsing_gives_back_the_printed_trees(drawn: tuple[list[nltk.Tree], tuple[str, ...]]) -> None:
-    expected, texts = drawn
-    symbols = SymbolTable()
-    parsed = parse_brackets([text.encode() for text in texts], symbols)
-    assert parsed.first.size == len(texts) + 1
-    assert [to_nltk(parsed, t, symbols) for t in range(len(texts))] == expected
+@given(st.lists(trees(), max_size=4), spaces())
+def test_parsing_gives_back_the_printed_trees(expected: list[nltk.Tree], given_spaces: list[str]) -> None:
+    symbols, gaps = SymbolTable(), cycle(given_spaces)
+    parsed = parse_brackets([printed(tree, gaps).encode() for tree in expected], symbols)
+    assert parsed.first.size == len(expected) + 1
+    assert [to_nltk(parsed, t, symbols) for t in range(len(expected))] == expected
 
 
 @settings(max_examples=100, deadline=None)
@@ -151,9 +151,10 @@ def write(tmp_path: Path, data: bytes) -> Path:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.data(), st.lists(trees(8), max_size=5), st.integers(4, 40))
-def test_random_trees_white_space_and_chunks(data: st.DataObject, expected: list[nltk.Tree], chunk: int) -> None:
-    text = data.draw(spaces(0)) + "".join(data.draw(printed(tree)) + data.draw(spaces(0)) for tree in expected)
+@given(st.lists(trees(8), max_size=5), spaces(), st.integers(4, 40))
+def test_random_trees_white_space_and_chunks(expected: list[nltk.Tree], given_spaces: list[str], chunk: int) -> None:
+    gaps = cycle(given_spaces)
+    text = next(gaps) + "".join(printed(tree, gaps) + next(gaps) for tree in expected)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(treebank, "open_stream", lambda path: InputStream(io.BytesIO(text.encode()), path))
         found = list(read_trees("file", chunk=chunk))

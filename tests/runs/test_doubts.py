@@ -215,16 +215,14 @@ def test_columns_of_a_test_file_are_compared_with_those_of_training(tmp_path: Pa
 
 
 def test_evaluate_names_training_lists_and_columns(tmp_path: Path, told: pytest.LogCaptureFixture) -> None:
-    place = write(tmp_path, train=lines_of("train"), test=lines_of("test"), negative=negative(lines_of("test")))
+    place = write(tmp_path, train=lines_of("train")[:100], test=lines_of("test"), negative=negative(lines_of("test")))
     train, test, turned = (rerank.read(place / f"{name}.jsonl", "jsonl") for name in ("train", "test", "negative"))
     model = rerank.fit(train, metric="wer", features="dense", epochs=1)
     told.clear()
     rerank.evaluate(model, test, samples=10)
     assert told.messages == []
     rerank.evaluate(model, train, samples=10)
-    assert told.messages[0].startswith(
-        f"{len(lines_of('train'))} of {len(lines_of('train'))} lists are training lists; "
-    )
+    assert told.messages[0].startswith("100 of 100 lists are training lists; ")
     told.clear()
     rerank.evaluate(model, turned, samples=10)
     assert [message.partition(" is ")[0] for message in told.messages] == ["the score column 'lm'"]
