@@ -135,19 +135,6 @@ def files(tmp_path: Path) -> tuple[str, str]:
     return f"data.path={tmp_path / 'marked.svm.gz'}", f"data.folds={tmp_path / 'marked.folds.txt'}"
 
 
-def test_folds_of_a_file_with_a_learner_by_name(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:
-    path, folds = files
-    options = ("--set", path, "--set", folds, "--set", "learner.name=perceptron", "-o", tmp_path / "out")
-    result = rerank("run", RECIPE, *options)
-    assert result.code == 0, result.err
-    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
-    run = metrics["runs"][0]
-    assert run["learner"] == {"name": "perceptron"}
-    assert f"{100 * run['mean']:.2f} ±{100 * run['se']:.2f}" in result.out
-    assert "mean ± standard error over folds" in result.out
-    assert str(tmp_path / "out" / "report.html") in result.out
-
-
 def test_several_runs_and_ranks(rerank: Command, tmp_path: Path) -> None:
     for name in ("one", "two"):
         small_classes.write_set(tmp_path, name, seed=len(name))
@@ -173,15 +160,25 @@ def test_a_quick_run_says_so_beside_its_table(tmp_path: Path, rerank: Command) -
     assert "A quick run, with data.generator.dimension 10, training.epochs 1: these are not" in done.out
 
 
-def test_two_runs_are_compared(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:
-    options = ("--set", files[0], "--set", files[1])
+def test_folds_of_a_file_with_learners_by_name_are_compared(
+    rerank: Command, files: tuple[str, str], tmp_path: Path
+) -> None:
+    options, runs = ("--set", files[0], "--set", files[1]), []
     for name in ("perceptron", "pa"):
         done = rerank("run", RECIPE, *options, "--set", f"learner.name={name}", "-o", tmp_path / name)
         assert done.code == 0, done.err
+        (run,) = json.loads((tmp_path / name / "metrics.json").read_text())["runs"]
+        runs.append(run)
+        assert run["learner"] == {"name": name}
+        for part in (
+            f"{100 * run['mean']:.2f} ±{100 * run['se']:.2f}",
+            "mean ± standard error over folds",
+            str(tmp_path / name / "report.html"),
+        ):
+            assert part in done.out
     result = rerank("compare", tmp_path / "perceptron", tmp_path / "pa", "--test", "mcnemar", "--predictor", "last")
     assert result.code == 0, result.err
-    means = [json.loads((tmp_path / name / "metrics.json").read_text())["runs"][0] for name in ("perceptron", "pa")]
-    for run in means:
+    for run in runs:
         assert f"{100 * run['splits']['test']['last']['error']:.2f}" in result.out
 
 
@@ -189,7 +186,6 @@ def test_what_is_not_there_is_said(rerank: Command, files: tuple[str, str], tmp_
     refused(rerank("run", RECIPE), "data: found no examples", "--set data.path=FILE")
     extraction = "run", RECIPE, "--until", "extract", "--set", files[0]
     refused(rerank(*extraction, "--workers", 2), "only lists are read by workers")
-    refused(rerank("run", RECIPE, "--set", "data.path=absent.svm"), "absent.svm")
     refused(rerank("run", RECIPE, "--set", "data.sets=[books]"), "books.svm.gz", "--set data.root=DIR")
     refused(rerank("run", RECIPE, "--set", files[0], "--set", "data.flods=x"), "data.flods", "did you mean folds")
     bad = tmp_path / "bad.svm"

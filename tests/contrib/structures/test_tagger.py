@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import clone
 
 import rerank
-from rerank.base.errors import DataError, ModelError, RecipeError
+from rerank.base.errors import DataError, ModelError
 from rerank.contrib.sklearn import SequenceTagger
 from rerank.contrib.structures.sequence_tagger import named_values
 from rerank.models.model import Model, header_digest
@@ -109,8 +109,6 @@ def test_what_cannot_be_used_is_refused(tagger: rerank.Tagger) -> None:
         rerank.tagger([])
     with pytest.raises(DataError, match=r"expected tokens such as"):
         rerank.tagger([["ab", "cd"]])
-    with pytest.raises(RecipeError, match="outputs are too many to list"):
-        rerank.tagger(SENTENCES, learner="lambdamart")
     wrong = [[("a", "I-X"), ("b", "O")], *([[("c", "B-X"), ("d", "I-X")]] * 2)]
     assert rerank.tagger(wrong, epochs=20).tag(["a", "b"]) == ["I-X", "O"]
 
