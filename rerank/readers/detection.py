@@ -31,7 +31,11 @@ files = Registry[re.Pattern[str]]("files")  # by readers: how the names end of f
 
 # Numbers by names, by names: two whole objects of them, as runs and judgements in JSON begin, and of grades alone.
 _TWO_OBJECTS = rb'\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+%s\s*+(?:,|(?=\})))++\}\s*+[,}]){2}'
-_NESTED = re.compile(_TWO_OBJECTS % rb"[-+.\deE]++")
+# JSON that is not read as ``jsonl``, by the name under which its reader has it.
+_OTHER_JSON = {
+    "numbers": re.compile(_TWO_OBJECTS % rb"[-+.\deE]++"),
+    "costs": re.compile(rb'\{.*"score": .*"scores": \[.*"sentence_id": .*"translation": .*"translations": \['),
+}
 _GRADES = rb"query-id\tcorpus-id\tscore|" + _TWO_OBJECTS % rb"\d{1,2}+"  # of documents, which could be lists too
 _JUDGEMENTS = _GRADES + rb"|\S+[ \t]+(0|Q0)[ \t]+\S+[ \t]+-?\d+\s*\n"
 _QRELS_USE = "judgements (qrels): name them behind the run that they judge, as rerank oracle RUN QRELS --metric ndcg@10"
@@ -143,8 +147,9 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
         message = f"no known form: this looks like {_QRELS_USE}; if it is a run, --reader trec reads it"
         raise DataError(message, path=path)
     if start.lstrip()[:1] in (b"{", b"["):
-        others = readers if _NESTED.match(start) else ()  # which are not loaded for others
-        return next((name for name, kind in others if kind.nested), "jsonl")
+        found = [kind for kind, form in _OTHER_JSON.items() if form.match(start)]
+        others = readers if found else ()  # which are not loaded for others
+        return next((name for name, reader in others if reader.json in found), "jsonl")
     if (name := recognise(path, readers)) is not None or not start.strip():
         return name or usual
     advice = advice_on(dict(readers)["jsonl"](), readers, path)

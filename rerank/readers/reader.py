@@ -150,7 +150,9 @@ class Reader(ABC):
     holds: ClassVar[str] = ""  # what its lists hold: "trees" or "texts"; others are not told apart
     use: ClassVar[str] = ""  # "speech": its texts are transcripts; "search": names of documents; others say nothing
     file_options: ClassVar[tuple[str, ...]] = ()  # options that say what further files of a path hold
-    nested: ClassVar[bool] = False  # whether JSON of numbers by names, by names, is of this format
+    json: ClassVar[str] = (
+        ""  # the JSON of this format: "numbers" by names, by names, or translations with their "costs"
+    )
     general: ClassVar[bool] = False  # whether it reads files of other formats too, whose readers are then the advice
 
     model_columns: ClassVar[ScoreColumns | None] = None  # for the class; ``for_columns`` gives a reader its own

@@ -385,6 +385,7 @@ class SockeyeReader(JsonReader):
     """
 
     form: ClassVar[str] = "sockeye"
+    json: ClassVar[str] = "costs"
 
     scores: Literal["cost", "score", "logprob"] = "cost"
 

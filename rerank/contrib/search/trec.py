@@ -78,7 +78,7 @@ class TrecReader(TextReader):
     """
 
     form: ClassVar[str] = "trec"
-    nested: ClassVar[bool] = True
+    json: ClassVar[str] = "numbers"
     use: ClassVar[str] = "search"
     apart: ClassVar[str] = "the lines of a query stand together: sort the file by its first column (sort -sk1,1 FILE)"
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outcomes import problem_of, read_lists
 
+import rerank
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.formats.translation import FairseqReader, SockeyeReader
 from rerank.readers.lists import Lists
@@ -249,6 +250,17 @@ def test_scores_are_costs_and_the_base_score_is_their_negative(folder: Path) -> 
     assert (factors.names, factors.scores.tolist()) == (("score", "factor1"), [[-0.3, -1.0], [-0.9, -2.0]])
     (found,) = read_sockeye(folder, NESTED, scores="logprob")
     assert found.base.tolist() == [0.3, 0.9]
+
+
+def test_lists_that_sockeye_writes_are_known_by_their_keys(folder: Path) -> None:
+    """Read as any JSON, the worst translation of each would be the best by base score."""
+    for items in ([NESTED, SINGLE], [FACTORS], [PLAIN, NESTED]):
+        read_sockeye(folder, *items)
+        first, *_ = rerank.read(folder)
+        costs: list[Any] = items[0]["scores"]
+        assert [one.score for one in first.candidates] == [
+            -(cost[0] if items[0] is not PLAIN else cost) for cost in costs
+        ]
 
 
 def test_no_translation_is_a_list_without_candidates(folder: Path) -> None:
