@@ -47,6 +47,7 @@ _NUMBER = re.compile(rb"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 _FOREIGN_FORMATS = (
     (rb"(VERSION|V|UTTERANCE|U)=|[^\s=]+ *\n\d+\s\d+\s[^\n]*\d,[-\d.]+",
      "word lattices: let the recogniser write n-best lists", ""),
+    (rb"(\d+) ?\|\|\| (?!.*\|\|\|).*\n\1 ", "lists without scores: sed 's/$/ ||| ||| 0/' makes moses of them", ""),
     (rb"\d+ ?\|\|\| (\(ROOT \(\[\d|[^\t\n]*\t\d+ \|\|\| |(?!.*\|\|\|).*\S)",
      "one answer of Joshua for each input, without scores: let it write lists with -top-n 100 -output-format "
      "'%i ||| %s ||| %f ||| %c'", ""),

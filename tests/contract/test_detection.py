@@ -147,6 +147,16 @@ def test_lattices_are_no_lists(lattices: bytes, tmp_path: Path) -> None:
     assert "this looks like word lattices: let the recogniser" in error_of("jsonl", tmp_path / "lattices", lattices)
 
 
+def test_moses_lists_without_scores_get_some(tmp_path: Path) -> None:
+    lines = ["0 ||| it rains", "0 ||| it rain", "1 ||| yes", "1 ||| yes ,"]
+    message = error_of("jsonl", tmp_path / "lists", "\n".join(lines).encode() + b"\n")
+    assert "lists without scores: sed 's/$/ ||| ||| 0/' makes moses of them" in message
+    (tmp_path / "lists").write_text("".join(f"{line} ||| ||| 0\n" for line in lines))
+    assert [one.texts for one in read_lists(make_reader("moses"), str(tmp_path / "lists"))] == [
+        [b"it rains", b"it rain"], [b"yes", b"yes ,"],
+    ]  # fmt: skip
+
+
 # Files of other programs, and the lists that the statements in their errors make: texts with scores.
 FOREIGN = {
     "SRILM": ("NBestList1.0\n(-1000) <s> it rains </s>\n(-1010) <s> it reigns </s>\n",
