@@ -29,16 +29,31 @@ from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import corpus_score, deviation_within, scores
 from rerank.metrics.metric import Metric, oracles
 from rerank.models.model import one_base, raw_weights
+from rerank.pool import check_visible
 from rerank.recipes.recipe import ListRecipe, TextRecipe
 from rerank.recipes.settings import dataclass_of
 from rerank.runs.run import Run, sibling_path, weight_counts
-from rerank.runs.training import RunTask, column_norms, data_identity, largest, train_once
+from rerank.runs.training import RunTask, column_norms, data_identity, largest, train_run
 
 if TYPE_CHECKING:
     from rerank.learn.mert import MertSettings
 
 log = logging.getLogger("rerank")
 SEED_STRIDE = 1000  # seeds of members: runs with neighbouring seeds share none
+
+
+def fit(task: RunTask) -> Run:
+    """Train a run of one or several members, tuned by MERT where it has lists for that, and keep it; if it is kept
+    already, it is not trained again."""
+    if task.path is not None:
+        check_visible(task.path.parent.parent)  # the directory of the results
+    if (run := task.load()) is not None:
+        return run
+    run = train_run(task) if task.recipe.training.ensemble is None or task.dev is None else train_ensemble(task)
+    tune_run(run, task)
+    if (work := task.work()) is not None:
+        run.save(work)
+    return replace(run, path=task.path)
 
 
 def members(recipe: ListRecipe) -> list[ListRecipe]:
@@ -65,7 +80,8 @@ def train_ensemble(task: RunTask) -> Run:
     for number, single in enumerate(recipes := members(recipe)):
         log.info("member %d of %d: %s, seed %d", number + 1, len(recipes), single.learner["name"], single.seed)
         path = None if task.path is None else sibling_path(task.path, f"member-{number}")
-        runs.append(train_once(replace(task, recipe=single, corpus=corpus, digests=digests, path=path)))
+        member = replace(task, recipe=single, corpus=corpus, digests=digests, path=path, mert_lists=None)
+        runs.append(fit(member))
     weights = {kind: sum_weights([run.weights[kind] for run in runs], dev) for kind in ("last", "average")}
     columns = np.ones(corpus.width, np.bool_)
     if settings.keep is not None:

@@ -33,10 +33,10 @@ from rerank.models.provenance import MAJORITY, Decoding, Kind
 from rerank.readers.lists import answer_numbers
 from rerank.readers.reader import ScoreColumns
 from rerank.recipes.recipe import DECODERS, ListRecipe
-from rerank.runs.combination import deviation_of, members
+from rerank.runs.combination import deviation_of, fit, members
 from rerank.runs.corpora import Data, RereadList, Visitor, part_of, shared_lists, visit_lists
 from rerank.runs.run import Run, sibling_path, weight_counts
-from rerank.runs.training import NOT_BEATEN, RunTask, base_alone, data_identity, train_once
+from rerank.runs.training import NOT_BEATEN, RunTask, base_alone, data_identity
 
 log = logging.getLogger("rerank")
 SHARPNESS = 2.0 ** (np.arange(-12, 25) / 4)  # in deviations of the scores
@@ -459,7 +459,7 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> 
         lists = f"{data_identity(run.data[0], run.recipe)} without {first} to {last}", *run.data[1:]
         path = None if run.path is None else sibling_path(run.path, f"fold-{fold}")
         part, folds[first:last] = corpus.slice(first, last), fold
-        values = train_once(RunTask(run.name, single, rest, dev, lists, path)).scores(part)
+        values = fit(RunTask(run.name, single, rest, dev, lists, path)).scores(part)
         fold_scores.append(values / deviation_of(part, values))
     base, sharpness = deviation_of(corpus, corpus.base), recipe.decode.sharpness or LEARNING_SHARPNESS
     scores = np.concatenate(fold_scores)

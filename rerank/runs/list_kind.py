@@ -26,14 +26,14 @@ from rerank.metrics.metric import scored_rows
 from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.provenance import columns_seen, provenance
 from rerank.models.scorer import Scorer
-from rerank.pool import check_visible, require
+from rerank.pool import require
 from rerank.readers.detection import Account, log_account
 from rerank.readers.reader import ScoreColumns, make_reader
 from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner
 from rerank.recipes.sections import HOLDOUT
 from rerank.recipes.settings import files_in
 from rerank.runs import results
-from rerank.runs.combination import DENSE_LINE, dense_line, make_mert, train_ensemble, tune_run
+from rerank.runs.combination import DENSE_LINE, dense_line, fit, make_mert
 from rerank.runs.compared import Compared, doubts_of_base
 from rerank.runs.corpora import Data, doubts, open_files, part_of, visit_lists
 from rerank.runs.decoding import SplitDecoder, check_decoding, learn_brackets, tune_decoding, ways_to_decode
@@ -41,7 +41,7 @@ from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import Bar, TextTable, own_measure, reals
 from rerank.runs.run import Run, blind, choose, weight_counts
-from rerank.runs.training import IN_MEMORY, RunTask, data_identity, train_once, train_run
+from rerank.runs.training import IN_MEMORY, RunTask, data_identity
 from rerank.storage.documents import as_json
 from rerank.storage.files import open_output
 from rerank.storage.outputs import RUNS, output_file
@@ -357,19 +357,6 @@ def join_base(run: Run, table: FeatureTable) -> None:
     base = run.training["base"]
     run.training |= weight_counts(run.weights, run.recipe.training.predictor)
     run.training["base"] = base | {"weights": {name: run.weights[name].base for name in base["weights"]}}
-
-
-def fit(task: RunTask) -> Run:
-    """Train a run of one or several members, tuned by MERT where the recipe says so, and keep it, unless it is kept."""
-    if task.path is not None:
-        check_visible(task.path.parent.parent)  # the directory of the results
-    return train_once(task, _train)
-
-
-def _train(task: RunTask) -> Run:
-    run = train_run(task) if task.recipe.training.ensemble is None or task.dev is None else train_ensemble(task)
-    tune_run(run, task)
-    return run
 
 
 def _fit(task: RunTask) -> Run | None:

@@ -172,16 +172,6 @@ def train_run(task: RunTask) -> Run:
     return Run(task.name, recipe, training.weights, state, updates, mask, about, history, task.digests, held_out)
 
 
-def train_once(task: RunTask, trainer: Callable[[RunTask], Run] | None = None) -> Run:
-    """Train a run, by ``train_run`` unless told how, and keep it; if it is there already, it is not trained again."""
-    if (run := task.load()) is not None:
-        return run
-    run = (trainer or train_run)(task)
-    if (work := task.work()) is not None:
-        run.save(work)
-    return replace(run, path=task.path)
-
-
 def data_identity(data: str, recipe: ListRecipe) -> str:
     """The identity of the lists that a model has seen: the digest of the training lists, and the share that was
     used."""

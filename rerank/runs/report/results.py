@@ -84,8 +84,9 @@ def groups_of(metrics: Metrics) -> dict[str, list[Metrics]]:
 
 
 def spread_of(runs: Sequence[Metrics], *path: str) -> Spread | None:
-    """A number of runs, over the seeds."""
-    return Spread.of_known(value_at(run, *path) for run in runs)
+    """A number of runs, over the seeds that have it; None if none has."""
+    values = [value for run in runs if (value := value_at(run, *path)) is not None]
+    return Spread.of(values) if values else None
 
 
 def ranking_predictor(runs: Sequence[Metrics]) -> str:

@@ -3,7 +3,7 @@
 
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
@@ -120,12 +120,6 @@ class Spread(NamedTuple):
             return Spread(mean, None, None, len(values))
         deviation = float(np.std(values, ddof=1))
         return Spread(mean, deviation, deviation / float(np.sqrt(len(values))), len(values))
-
-    @staticmethod
-    def of_known(values: Iterable[float | None]) -> "Spread | None":
-        """The spread of the values that exist; None if there are none."""
-        there = [value for value in values if value is not None]
-        return Spread.of(there) if there else None
 
 
 @dataclass(frozen=True)
