@@ -8,7 +8,7 @@ know.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -385,37 +385,14 @@ def brackets_of(deviation: float, sharpness: float, entry: RereadList, scores: n
     return columns, texts, bracket_model.right_brackets(fusion, gold)
 
 
-class BracketReading:
-    """The columns of all lists' brackets, and which are right.
-
-    scores: float64 [N], of all candidates, in units of their deviation, as ``base_deviation`` has that of the base
-    scores; fold: int64 [L], the part of the training lists that a list is in.
-    """
-
-    def __init__(
-        self, lists: ExtractedSplit, scores: np.ndarray, fold: np.ndarray, base_deviation: float, sharpness: float
-    ) -> None:
-        self.visitor = Visitor(lists, self._add, partial(brackets_of, base_deviation, sharpness), [scores])
-        self._fold, self._deviation, self._symbols = fold, base_deviation, SymbolTable()
-        self._columns, self._right, self._folds = list[BracketColumns](), list[np.ndarray](), list[int]()
-
-    def _add(self, index: int, number: int, brackets: ListBrackets) -> None:  # noqa: ARG002
-        columns, texts, right = brackets
-        ids = np.array([one if isinstance(one, int) else self._symbols.intern(one) for one in texts], np.int32)
-        self._columns.append(columns._replace(symbols=ids[columns.symbols]))
-        self._right.append(right)
-        self._folds.append(int(self._fold[number]))
-
-    def fit(self, without: int | None = None) -> BracketModel:
-        """The learned part, of all folds or of those but one."""
-        lists = [i for i, fold in enumerate(self._folds) if fold != without]
-        if not lists:
-            raise RecipeError("no list of training has brackets to learn from", key="decode.kinds")
-        columns = BracketColumns(*map(np.concatenate, zip(*(self._columns[i] for i in lists), strict=True)))
-        if without is None:
-            log.info("learned fusion: %s brackets of %s lists", f"{columns.numbers.shape[0]:,}", f"{len(lists):,}")
-        right = np.concatenate([self._right[i] for i in lists])
-        return bracket_model.fit(columns, right, self._symbols, self._deviation)
+def fit_brackets(
+    lists: Sequence[tuple[BracketColumns, np.ndarray]], symbols: SymbolTable, deviation: float
+) -> BracketModel:
+    """The model of the brackets of lists, in units of the ``deviation`` of base scores."""
+    if not lists:
+        raise RecipeError("no list of training has brackets to learn from", key="decode.kinds")
+    columns = BracketColumns(*map(np.concatenate, zip(*(columns for columns, _ in lists), strict=True)))
+    return bracket_model.fit(columns, np.concatenate([right for _, right in lists]), symbols, deviation)
 
 
 def best_fusion(sweep: Sweep, lists: Corpus, metric: Metric) -> tuple[float, float]:
@@ -435,20 +412,14 @@ def best_fusion(sweep: Sweep, lists: Corpus, metric: Metric) -> tuple[float, flo
     return float(points.thresholds[best]), float(points.slacks[slack])
 
 
-def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> None:
-    """Learn a run's model of brackets, and the threshold and slack that go with it: each fifth of the training lists,
-    or of its share of them, is scored by a training on the others (of an ensemble, that of its first member).
-
-    The threshold is the recipe's, without slack, or both are the best on all these lists, each fused by what was
-    learned without its fifth: they are many more than dev has, whose best is unstable.
+def scores_by_folds(run: Run, corpus: Corpus, dev: Corpus | None) -> tuple[np.ndarray, np.ndarray]:
+    """The scores of training lists (float64 [N]), each fifth by a training like ``run`` on the others (of an ensemble,
+    like its first member) and in units of their deviation; and the folds of the lists (int64 [L]).
 
     Trainings that an interrupted call has finished are kept next to the file of the run.
     """
-    training = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
-    corpus = training.corpus
     single = members(run.recipe)[0] if run.recipe.training.ensemble else run.recipe
     single = single.change({"training.vote": False, "training.share": 1.0})
-    dev = None if recipe.data.dev is None else data.others[recipe.data.dev].corpus
     if corpus.list_count < FOLDS:
         message = f"found {corpus.list_count} training lists; expected {FOLDS} or more, one for each part to learn from"
         raise RecipeError(message, key="decode.kinds")
@@ -461,16 +432,37 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> 
         part, folds[first:last] = corpus.slice(first, last), fold
         values = fit(RunTask(run.name, single, rest, dev, lists, path)).scores(part)
         fold_scores.append(values / deviation_of(part, values))
+    return np.concatenate(fold_scores), folds
+
+
+def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> None:
+    """Learn a run's model of brackets, from ``scores_by_folds`` of its share of the training lists, and the threshold
+    and slack that go with it: the recipe's, without slack, or the best on all these lists, each fused by what was
+    learned without its fifth: they are many more than dev has, whose best is unstable."""
+    training = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
+    corpus, dev = training.corpus, None if recipe.data.dev is None else data.others[recipe.data.dev].corpus
+    scores, folds = scores_by_folds(run, corpus, dev)
     base, sharpness = deviation_of(corpus, corpus.base), recipe.decode.sharpness or LEARNING_SHARPNESS
-    scores = np.concatenate(fold_scores)
-    reading = BracketReading(training, scores, folds, base, sharpness)
-    visit_lists(recipe, data, recipe.data.training, [reading.visitor])
-    run.brackets = reading.fit()
+    symbols, by_fold = SymbolTable(), [list[tuple[BracketColumns, np.ndarray]]() for _ in range(FOLDS)]
+
+    def add(_: int, number: int, brackets: ListBrackets) -> None:
+        """Take over the brackets of a list, with symbols that all lists have in common."""
+        columns, texts, right = brackets
+        ids = np.array([one if isinstance(one, int) else symbols.intern(one) for one in texts], np.int32)
+        by_fold[folds[number]].append((columns._replace(symbols=ids[columns.symbols]), right))
+
+    visitor = Visitor(training, add, partial(brackets_of, base, sharpness), [scores])
+    visit_lists(recipe, data, recipe.data.training, [visitor])
+    every = [*chain.from_iterable(by_fold)]
+    run.brackets = fit_brackets(every, symbols, base)
+    numbers = sum(right.size for _, right in every)
+    log.info("learned fusion: %s brackets of %s lists", f"{numbers:,}", f"{len(every):,}")
     if recipe.decode.threshold is not None:
         run.fusion_point = recipe.decode.threshold, 0.0
         return
     try:
-        models = [reading.fit(number) for number in range(FOLDS)]
+        rest = ([*chain.from_iterable(by_fold[:fold] + by_fold[fold + 1 :])] for fold in range(FOLDS))
+        models = [fit_brackets(lists, symbols, base) for lists in rest]
     except RecipeError:
         log.warning("learned fusion: too few lists to choose a threshold by folds; it is %g", DEFAULT_THRESHOLD)
         run.fusion_point = DEFAULT_THRESHOLD, 0.0

@@ -3,6 +3,7 @@
 import logging
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +19,8 @@ from rerank import evaluate, load, read
 from rerank.base.errors import ModelError, RecipeError
 from rerank.metrics.parseval import Parseval
 from rerank.models.model import Model
-from rerank.runs import experiment, training
-from rerank.runs.decoding import BRACKET_SLACKS, BRACKET_THRESHOLDS, BracketReading, best_fusion
+from rerank.runs import decoding, experiment, training
+from rerank.runs.decoding import BRACKET_SLACKS, BRACKET_THRESHOLDS, best_fusion, fit_brackets
 from rerank.runs.run import Run
 from rerank.runs.training import RunTask, train_run
 from rerank.storage.streams import Inputs
@@ -181,14 +182,15 @@ def test_too_few_lists_for_folds_leave_the_threshold_at_one_half(
     small_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As where the brackets of all folds but one are all right."""
-    whole = BracketReading.fit
+    calls = list[int]()
 
-    def fit(self: BracketReading, without: int | None = None) -> Any:
-        if without is not None:
+    def fit(lists: Sequence[Any], *about: Any) -> Any:
+        calls.append(len(lists))
+        if len(calls) > 1:
             raise RecipeError("found 3 brackets to learn from, all of them right or none", key="decode.kinds")
-        return whole(self)
+        return fit_brackets(lists, *about)
 
-    monkeypatch.setattr(BracketReading, "fit", fit)
+    monkeypatch.setattr(decoding, "fit_brackets", fit)
     recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode=DECODE)
     with caplog.at_level(logging.WARNING, logger="rerank"):
         experiment.run(recipe, workspace / "few")
