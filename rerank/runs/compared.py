@@ -234,17 +234,12 @@ def check_same_lists(a: Compared, b: Compared, name_a: str, name_b: str) -> None
 
 
 def compare_runs(
-    a: Path,
-    b: Path,
-    predictor: str | None = None,
-    test: TestName = "approximate_randomization",
-    samples: int = 10_000,
-    seed: int = 1,
+    a: Path, b: Path, predictor: str | None = None, **testing: Any
 ) -> list[tuple[str, Compared, tuple[str, str]]]:
     """Run ``a`` and run ``b`` on every test split that both have: the split, what they choose there, as the rows "A"
     and "B", and by which predictors.
 
-    predictor: of both; None: the one that the model of either run decides by.
+    predictor: of both; None: the one that the model of either run decides by. testing: test, samples and seed.
     """
     both = list[dict[str, Any]]()
     for path in (a / "metrics.json", b / "metrics.json"):
@@ -266,6 +261,6 @@ def compare_runs(
         ours, theirs = Compared.of_run(a, split), Compared.of_run(b, split)
         check_same_lists(ours, theirs, name_a, name_b)
         rows = {"A": ours.rows[name_a], "B": theirs.rows[name_b]}
-        table = Compared(ours.metric, ours.reference, rows, "B", test=test, samples=samples, seed=seed, doubt=doubt)
+        table = Compared(ours.metric, ours.reference, rows, "B", **testing, doubt=doubt)
         results.append((split, table, (name_a, name_b)))
     return results

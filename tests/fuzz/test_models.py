@@ -107,7 +107,7 @@ def check_corpus(place: Path, draw: Draw) -> None:
 
 def check_runs(place: Path, draw: Draw) -> None:
     test = draw(["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"])
-    compare_runs(place / "a", place / "b", draw(["average", "base", "oracle", "voted"]), test, 100, 1)
+    compare_runs(place / "a", place / "b", draw(["average", "base", "oracle", "voted"]), test=test, samples=100, seed=1)
 
 
 CHECKS: dict[str, Callable[[Path, Draw], None]] = {

@@ -144,7 +144,7 @@ def test_a_run_shows_the_line(texts_data: Path, workspace: Path, monkeypatch: py
     assert "dense columns alone" in (directory / "report.html").read_text()
     stored = Compared.of_run(directory, "test")
     assert stored.rows["logistic"].sum() / stored.reference.sum() == pytest.approx(own["gain"])
-    ((_, same, _),) = compare_runs(directory, directory, "logistic", "paired_bootstrap", 100, 1)
+    ((_, same, _),) = compare_runs(directory, directory, "logistic", test="paired_bootstrap", samples=100, seed=1)
     assert same.reports()["A"]["gain"] == pytest.approx(own["gain"])
     console = Console(width=80)
     with console.capture() as captured:

@@ -224,9 +224,13 @@ def test_a_split_of_one_candidate_lists(data, workspace, split):
 
 def test_comparing_runs(small_run, small_data, workspace):
     experiment.run(small.recipe(small_data, learner={"name": "vrda"}, training={"epochs": 1}), workspace / "weak")
-    ((split, own, _),) = compare_runs(small_run, small_run, "average", "approximate_randomization", 100, 1)
+    ((split, own, _),) = compare_runs(
+        small_run, small_run, "average", test="approximate_randomization", samples=100, seed=1
+    )
     assert (split, own.test_between("A", "B").difference, own.test_between("A", "B").p) == ("test", 0.0, 1.0)
-    ((_, found, predictors),) = compare_runs(small_run, workspace / "weak", "average", "paired_bootstrap", 100, 1)
+    ((_, found, predictors),) = compare_runs(
+        small_run, workspace / "weak", "average", test="paired_bootstrap", samples=100, seed=1
+    )
     assert predictors == ("average", "average")
     assert found.test_between("A", "B").difference == pytest.approx(found.score("A") - found.score("B"))
     assert found.score("A") == small.results(small_run)["splits"]["test"]["average"]["f1"]
@@ -249,19 +253,19 @@ def test_runs_that_cannot_be_compared(small_run, small_data, data, workspace):
         ("nowhere", "average", "no results of a run here"),
     ):
         with pytest.raises(DataError, match=hint):
-            compare_runs(small_run, workspace / name, predictor, "approximate_randomization", 100, 1)
+            compare_runs(small_run, workspace / name, predictor, test="approximate_randomization", samples=100, seed=1)
 
 
 def test_runs_over_other_lists_are_not_compared(small_run, tmp_path):
     shutil.copytree(small_run, tmp_path / "run")
     file = tmp_path / "run" / "predictions" / "test.selections.npz"
-    stored, how = Compared.of_run(tmp_path / "run", "test"), ("average", "paired_bootstrap", 100, 1)
+    stored = Compared.of_run(tmp_path / "run", "test")
     replace(stored, ids=[f"other {name}" for name in stored.ids]).save(file)
     with pytest.raises(DataError, match=f"the list 'other {stored.ids[0]}' where the other run has "):
-        compare_runs(small_run, tmp_path / "run", *how)
+        compare_runs(small_run, tmp_path / "run", "average")
     replace(stored, reference=stored.reference + 1).save(file)
     with pytest.raises(DataError, match="differ in their references from those of the other run"):
-        compare_runs(small_run, tmp_path / "run", *how)
+        compare_runs(small_run, tmp_path / "run", "average")
 
 
 @pytest.mark.parametrize(
@@ -278,4 +282,4 @@ def test_damaged_results(small_run, tmp_path, name, content, message):
     shutil.copytree(small_run, tmp_path / "run")
     (tmp_path / "run" / name).write_bytes(content)
     with pytest.raises(DataError, match=message):
-        compare_runs(small_run, tmp_path / "run", "average", "approximate_randomization", 100, 1)
+        compare_runs(small_run, tmp_path / "run", "average", test="approximate_randomization", samples=100, seed=1)
