@@ -19,7 +19,7 @@ from rerank import evaluate, load, read
 from rerank.base.errors import ModelError, RecipeError
 from rerank.metrics.parseval import Parseval
 from rerank.models.model import Model
-from rerank.runs import decoding, experiment, training
+from rerank.runs import combination, decoding, experiment
 from rerank.runs.decoding import BRACKET_SLACKS, BRACKET_THRESHOLDS, best_fusion, fit_brackets
 from rerank.runs.run import Run
 from rerank.runs.training import RunTask, train_run
@@ -125,7 +125,7 @@ def test_nothing_is_learned_of_lists_outside_the_share(
         sizes.append(round(task.corpus.list_count * task.recipe.training.share))
         return train_run(task, *arguments)
 
-    monkeypatch.setattr(training, "train_run", counted)
+    monkeypatch.setattr(combination, "train_run", counted)
     settings = {"epochs": 1, "vote": False, "share": 0.5}
     with caplog.at_level(logging.INFO, "rerank"):
         experiment.run(small.recipe(small_data, training=settings, decode=DECODE), tmp_path / "run")
@@ -148,11 +148,11 @@ def test_an_interrupted_run_keeps_the_trainings_it_has_finished(
         trained.append(task.name)
         return train_run(task, *arguments)
 
-    monkeypatch.setattr(training, "train_run", interrupted)
+    monkeypatch.setattr(combination, "train_run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         experiment.run(recipe, workspace / "resumed")
     experiment.run(recipe, workspace / "resumed", resume=True)
-    assert len(trained) == 3 + 1 + 2  # of five parts, beside the run itself
+    assert len(trained) == 3 + 1 + 3  # the run itself, and five parts
     one, other = Model.load(learned_run / "model").brackets, Model.load(workspace / "resumed" / "model").brackets
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name])
