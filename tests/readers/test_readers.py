@@ -233,6 +233,13 @@ def test_columns_of_rows_that_an_id_tells_apart(tmp_path: Path) -> None:
         assert (first.base.tolist(), second.base.tolist()) == ([1, 2], [3, 4])
 
 
+def test_lists_in_columns_by_index(tmp_path: Path) -> None:
+    item = {"question": ["p?", "q?"], "samples": [["1", "2"], ["3", "4"]], "correct": [[True, False], [False, True]]}
+    first, second = found(tmp_path / "lists", {key: dict(zip("01", rows, strict=True)) for key, rows in item.items()})
+    assert (first.texts, first.scores[:, 1].tolist()) == ([b"1", b"2"], [1, 0])
+    assert (second.texts, second.scores[:, 1].tolist()) == ([b"3", b"4"], [0, 1])
+
+
 def test_a_schema_holds_no_lists(tmp_path: Path) -> None:
     schema = {"fields": [{"name": "k"}, {"name": "v"}], "primaryKey": ["k"]}
     assert found(tmp_path / "lists", {"schema": schema, "data": [{"k": 1, "v": 2}]})[0].problem is not None

@@ -137,7 +137,8 @@ def _unwrap_response(item: Object | Problem, roles: Mapping[str, str]) -> Object
     if "candidates" in item or known_form([item]):
         return item
     item = {key: ((plain_name(key) in COLUMN_HOLDERS or roles.get(key) == "candidates") and not _holds_candidates(value)
-                  and (_entries_by_name(value) or _rows_of(value))) or value
+                  and (_entries_by_name(value) or (isinstance(value, dict) and not _rows_of(item) and _rows_of(value))))
+            or value
             for key, value in _list_numbered(item, roles).items()}  # fmt: skip
     if "custom_id" in item and "response" in item:
         body = first_of(item, ("response.body",))
