@@ -25,7 +25,7 @@ import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.lines import LineReader, Record, score_of
+from rerank.readers.lines import LineReader, Record, as_number, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, UNJUDGED
 from rerank.readers.reader import MINMAX, Order, Problem, Scores, excerpt
@@ -217,7 +217,7 @@ def _rows(lines: LineReader) -> Iterator[RunLine]:
         try:
             if b"\0" in line:
                 raise Problem("nul", NUL)
-            if len(fields) != 6:
+            if len(fields) != 6 or as_number(fields[3]) is None:
                 raise Problem("fields", f"found {excerpt(line)}; expected {FIELDS}")
             score = score_of(fields[4])
         except Problem as error:

@@ -156,6 +156,14 @@ def test_relevant_documents_that_a_run_lacks_count(tmp_path: Path) -> None:
         list(lists)
 
 
+def test_a_table_of_six_columns_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_text("0  0  q?  yes  0.5  True\n1  0  q?  no   0.25  False\n")
+    for nbest in TrecReader().read(tmp_path / "rows"):
+        assert "expected QUERY Q0 DOCUMENT RANK SCORE NAME" in str(nbest.problem)
+    with pytest.raises(DataError, match="no known form"):
+        format_of(str(tmp_path / "rows"), readers)
+
+
 def test_queries_that_nobody_judged_are_no_part_of_figures(tmp_path: Path, caplog: Any, rerank: Any) -> None:
     """Figures are those of trec_eval, by hand and by itself; one line says how many queries are left out."""
     pytrec_eval = pytest.importorskip("pytrec_eval")
