@@ -440,7 +440,7 @@ def _with_leftovers(
     """The form with the keys that have no role; role_keys: those that are used of candidates."""
     without = [key for name, key in table.items() if name not in role_keys and not (key.along and name in form.outer)]
     paths = {key for key, role in roles.items() if role != "unused"}.union(form.text, *form.columns.values())
-    for group in (key for key in table.values() if key.is_mostly("object of numbers") or key.name in form.text):
+    for group in (key for key in table.values() if key.is_mostly("object", "object of numbers")):
         own = {f"{group.name}.{name}": key_of(name, group.values) for name in keys_of(group.values)}
         if group.name in form.text or not paths.isdisjoint(own):
             rest = ((path, one) for path, one in own.items() if path not in paths and one.is_numeric("verdict"))
