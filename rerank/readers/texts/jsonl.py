@@ -17,7 +17,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -211,10 +211,10 @@ def _text(row: Mapping[str, Any], k: int) -> bytes:
     return as_bytes(row["text"], f"candidate {k}")
 
 
-def _are_finite(values: list[Any]) -> bool:
+def _are_finite(values: Iterable[Any]) -> bool:
     """Whether all are numbers that an array can hold."""
     try:
-        return isfinite(sum(values))
+        return isfinite(sum(map(abs, values)))
     except (TypeError, ValueError, OverflowError):
         return False
 
@@ -235,6 +235,10 @@ def _nested_numbers(entry: Mapping[str, Any], k: int) -> dict[str, float]:
             continue
         if not isinstance(group, dict):
             raise Problem("columns", f"found {show(group)} as {key!r} of candidate {k}; expected an object")
+        if numbers.keys().isdisjoint(group) and entry.keys().isdisjoint(group):
+            if {*map(type, group.values())} <= {float, int} and _are_finite(group.values()):
+                numbers |= zip(group, map(float, group.values()), strict=True)
+                continue
         what = key.removesuffix("s")
         for name, value in group.items():
             if name in numbers or isinstance(entry.get(name), float | int):

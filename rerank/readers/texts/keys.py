@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain, islice
 from typing import Any
@@ -169,17 +169,31 @@ def singular(key: str) -> str:
     return name[:-1] if name == key and name.endswith("s") and not name.endswith("ss") else name
 
 
-def key_of(name: str, objects: Sequence[Any], *, steady: bool = False) -> JsonKey:
+def key_of(name: str, objects: Sequence[Any]) -> JsonKey:
     """A key of objects, or of those among them that are some."""
     values = [value for item in objects if isinstance(item, dict) and (value := item.get(name)) is not None]
-    return JsonKey(name, values, len(objects), steady=steady)
+    return JsonKey(name, values, len(objects))
+
+
+def all_keys(objects: Sequence[Any]) -> dict[str, JsonKey]:
+    """All keys of objects, or of those among them that are some: in one pass, as sparse features have many names."""
+    values = dict[str, list[Any]]()
+    for item in objects:
+        for name, value in item.items() if isinstance(item, dict) else ():
+            own = values.setdefault(name, [])
+            if value is not None:
+                own.append(value)
+    return {name: JsonKey(name, own, len(objects)) for name, own in values.items()}
 
 
 def table_of(form: Roles, lists: Sequence[Object]) -> dict[str, JsonKey]:
     """The keys of candidates, and those of lists as long as theirs."""
     rows = not (form.many or form.form)
     entries = entries_of(lists, form.many)
-    table = {key: key_of(key, entries, steady=rows and not varies(lists, form.group, key)) for key in keys_of(entries)}
+    table = all_keys(entries)
+    if rows:
+        varying = varying_keys(lists, form.group)
+        table = {name: replace(key, steady=name not in varying) for name, key in table.items()}
     for key in keys_of(lists) if form.many else ():
         had = [(item[key], item[form.many]) for item in lists if item.get(key) is not None]
         like = [each for each, many in had if isinstance(each, list) and len(each) == len(many)]
@@ -202,6 +216,21 @@ def varies(rows: Sequence[Object], group: Paths, key: str) -> bool:
     """Whether values of rows differ within a list."""
     firsts = dict[str, Any]()
     return any(firsts.setdefault(repr(first_of(row, group)), (own := first_of(row, (key,)))) != own for row in rows)
+
+
+def varying_keys(rows: Sequence[Object], group: Paths) -> set[str]:
+    """The keys of which values of rows differ within a list, in one pass."""
+    sizes, counts, names = Counter[str](), Counter[tuple[str, str]](), set[str]()
+    firsts = dict[tuple[str, str], Any]()
+    for row in rows:
+        of_list = repr(first_of(row, group))
+        sizes[of_list] += 1
+        for key, value in row.items():
+            if value is not None:
+                counts[of_list, key] += 1
+                if firsts.setdefault((of_list, key), value) != value:
+                    names.add(key)
+    return names.union(key for (of_list, key), count in counts.items() if count < sizes[of_list])
 
 
 def majority(flags: Iterable[bool]) -> bool:

@@ -25,7 +25,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from itertools import chain, islice, pairwise
 from typing import Any, cast
 
@@ -56,6 +55,7 @@ from rerank.readers.texts.keys import (
     RIGHT_ANSWERS,
     SAMPLE_CANDIDATES,
     JsonKey,
+    all_keys,
     are_candidates,
     differ,
     entries_of,
@@ -155,11 +155,12 @@ def roles_of(
 
 def _of_lists(objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | None:
     """The roles where an object is a list."""
-    sure = objects[0] == objects[-1] or likely_keys("truth", keys_of(objects))  # else, a list that all have holds none
-    alone = _texts(objects, (key for key in keys_of(objects) if plain_name(key) in RESPONSES))
-    several = [key for key in keys_of(objects)
+    table = all_keys(objects)
+    sure = objects[0] == objects[-1] or likely_keys("truth", table)  # else, a list that all have holds none
+    alone = _texts(objects, (key for key in table if plain_name(key) in RESPONSES))
+    several = [key for key, own in table.items()
                if key not in PIECES and not (alone and plain_name(key) in RIGHT_ANSWERS)
-               and majority(are_candidates(item.get(key)) for item in objects)
+               and 2 * sum(map(are_candidates, own.values)) > len(objects)
                and (sure or plain_name(key) in HOLDERS or differ(item.get(key) for item in objects))]  # fmt: skip
     beside = alone and several and "candidates" not in by_role and HOLDERS.isdisjoint(map(plain_name, several))
     if beside and of_rows(objects, by_role):
@@ -179,7 +180,7 @@ def _of_lists(objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | 
         if (path := by_role.get("text") or next(iter(first), None) or _text(lists)) is None:
             return None
         alike = not differ([text_in(first_of(entry, (path,))) for entry in entries] for entries in lists)
-        verdicts = (one for one in map(partial(key_of, objects=objects), keys_of(objects)) if one.is_gain)
+        verdicts = (one for one in table.values() if one.is_gain)
         has_name = "candidates" in by_role or plain_name(key) in HOLDERS
         if alike and not has_name and any(one.is_mostly("true or false") for one in verdicts):
             return None  # the names of metrics of a candidate
@@ -207,7 +208,7 @@ def _text(lists: Sequence[list[Any]]) -> str | None:
     entries = [entry for entry in islice(chain.from_iterable(lists), SAMPLE_CANDIDATES) if isinstance(entry, dict)]
     keys, alone = _texts(entries, _text_keys(entries)), max(map(len, lists)) < 2
     # Tokens are one text, sentences are not.
-    single = (key for key in keys_of(entries) if not any(" " in token for tokens in key_of(key, entries).values
+    single = (name for name, key in all_keys(entries).items() if not any(" " in token for tokens in key.values
               if is_of(tokens, [str]) for token in tokens))  # fmt: skip
     unlike = [key for key in keys or _texts(entries, single)
               if alone or any(differ(first_of(entry, (key,)) for entry in each) for each in lists)]  # fmt: skip
@@ -226,9 +227,9 @@ def _documents(objects: Sequence[Object]) -> list[str]:
 
 def _text_keys(objects: Sequence[Object]) -> list[str]:
     """The keys that are called as texts are, also those of objects within."""
-    keys = keys_of(objects)
-    within = ((key, likely_keys("text", keys_of(item.get(key) for item in objects))) for key in keys)
-    return likely_keys("text", keys) + [f"{key}.{name}" for key, names in within for name in names]
+    table = all_keys(objects)
+    within = ((name, likely_keys("text", keys_of(key.values))) for name, key in table.items())
+    return likely_keys("text", table) + [f"{key}.{name}" for key, names in within for name in names]
 
 
 def of_rows(objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | None:
@@ -238,14 +239,16 @@ def of_rows(objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | No
     texts = [by_role["text"]] if "text" in by_role else _texts(objects, _text_keys(objects))
     rows = [roles for text in texts or _documents(objects) if (roles := _rows_with(text, objects, by_role)) is not None]
     keys = [] if texts else [key for key in _texts(objects, keys_of(objects)) if not ID.search(key)]
-    others = [key for key in keys if not key_of(key, objects).is_numeric()]  # either could be meant
+    table = all_keys(objects) if keys else {}
+    others = [key for key in keys if not table[key].is_numeric()]  # either could be meant
     unlike = (roles for roles in rows if "text" in by_role or varies(objects, roles.group, roles.text[0]))
     return next((roles for roles in unlike if not any(varies(objects, roles.group, key) for key in others)), None)
 
 
 def _rows_with(text: str, objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | None:
     """The roles of rows with this text, if something tells which are of one list."""
-    keys = [key for key in keys_of(objects) if key != text and majority(key in item for item in objects)]
+    counts = Counter(chain.from_iterable(objects))
+    keys = [key for key, count in counts.items() if key != text and 2 * count > len(objects)]
     parts = {key: [repr(item.get(key)) for item in objects] for key in keys}
     repeats = [key for key in keys if len(set(parts[key])) < len(objects)]
     sources = [key for key in likely_keys("source", keys) if key != "context"]
@@ -441,7 +444,7 @@ def _with_leftovers(
     without = [key for name, key in table.items() if name not in role_keys and not (key.along and name in form.outer)]
     paths = {key for key, role in roles.items() if role != "unused"}.union(form.text, *form.columns.values())
     for group in (key for key in table.values() if key.is_mostly("object", "object of numbers")):
-        own = {f"{group.name}.{name}": key_of(name, group.values) for name in keys_of(group.values)}
+        own = {f"{group.name}.{name}": key for name, key in all_keys(group.values).items()}
         if group.name in form.text or not paths.isdisjoint(own):
             rest = ((path, one) for path, one in own.items() if path not in paths and one.is_numeric("verdict"))
             without += [replace(one, name=path, steady=not differ(one.values)) for path, one in rest]
