@@ -28,7 +28,7 @@ from rerank.learn.voting import vote
 from rerank.storage.documents import as_json
 
 SOURCES = [HopeFear(tilt=2.0), Sampled(tilt=0.5, draws=4, threshold=0.25), Oracle(tilt=0.5)]
-PAIRED = ("arow", "pa", "sgd")  # which pairs these take is no matter of the learner, but for kinds of losses
+PAIRED = ("pa", "sgd")  # which pairs these take is no matter of the learner, but for kinds of losses
 
 
 @every_variant

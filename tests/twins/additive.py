@@ -125,5 +125,5 @@ ENTRIES = {
     "perceptron": descending(perceptron, PERCEPTRON, {}, exact=lambda _: True),
     "sgd": descending(sgd, SGD, STEPS, "eta", exact_sgd),
     "pa": walking(pa, PA, {"variant": ["hard", "1", "2"], "C": [0.01, 0.3, 5.0], "loss": ["hinge", "cost"]}, "C"),
-    "tg": descending(Truncation, TRUNCATED, SHRUNK | losses("hinge logistic log"), "eta theta"),
+    "tg": descending(Truncation, TRUNCATED, SHRUNK | losses("hinge log"), "eta theta"),
 }

@@ -147,14 +147,13 @@ FTRL: list[dict[str, Any]] = [
 ]
 
 AVERAGED = UPDATES | {"eta": [0.5, 1.0, 3.0], "l1": [0.0, 0.125, 0.25, 1.0], "l2": [0.0, 0.5]}
-SAME: dict[str, list[Any]] = UPDATES | losses("hinge log bayes") | {"normalized": [False, True]}
+SAME: dict[str, list[Any]] = UPDATES | losses("hinge log") | {"normalized": [False, True]}
+ADAPTED = {"eta": [0.25, 1.0, 3.0], "delta": [0.0, 0.01, 1.0], "l1": [0.0, 0.05, 0.2]}
 
 ENTRIES = {
     "rda": descending(rda, RDA, AVERAGED | losses("hinge log"), "eta", exact_loss),
     "vrda": descending(rda, VOTED_RDA, AVERAGED | losses("hinge logistic log"), "eta", exact_loss),
-    "arda": descending(
-        DualAveraging, ARDA, SAME | {"eta": [0.25, 1.0, 3.0], "delta": [0.0, 0.01, 1.0], "l1": [0.0, 0.05, 0.2]}, "eta"
-    ),
+    "arda": descending(DualAveraging, ARDA, SAME | ADAPTED | losses("hinge log bayes"), "eta"),
     "ftrl": descending(
         Proximal,
         FTRL,

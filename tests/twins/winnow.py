@@ -144,9 +144,7 @@ def ascending(rule: str, variants: list[dict[str, Any]], choices: dict[str, list
 
 ENTRIES = {
     "uwin": descending(winnow(False), UWIN, CHOICES | losses("perceptron perceptron log"), "eta mu"),
-    "nwin": descending(
-        winnow(True), NWIN, CHOICES | TOTALS | losses("perceptron perceptron logistic log"), "eta mu total"
-    ),
+    "nwin": descending(winnow(True), NWIN, CHOICES | TOTALS | losses("perceptron perceptron log"), "eta mu total"),
     "lm-uwin": ascending("lm-uwin", LM_UWIN, ASCENTS, "eta mu C"),
     "lm-nwin": ascending("lm-nwin", LM_NWIN, ASCENTS | TOTALS, "eta mu C total"),
     "lm-perc": ascending("lm-perc", LM_PERC, LIMITS, "C"),
