@@ -68,7 +68,7 @@ def dev(weights: Weights) -> float:
 
 
 def learning(name: str, place: Path, key: str) -> Any:
-    learner = learners.get(name)(**LEARNERS[name].variants[-1])
+    learner = learners.get(name)(**LEARNERS[name].variants[0])
     checkpoint = Work(place / "kept.npz", key)
     lists = in_parts(place.with_name(f"{place.name}-lists"), CORPUS, (0, 7, 8, 8, 30))
     how: Any = {"epochs": 3, "keep_log": True, "observers": [score_on(dev)], "checkpoint": checkpoint}
