@@ -68,8 +68,14 @@ def test_draws_are_uniform_over_pairs_of_different_candidates() -> None:
     assert max(abs(count - 1000) for count in counted.values()) < 150  # five standard deviations
 
 
-@pytest.mark.parametrize("pairs", [HopeFear(tilt=2.0), Sampled(draws=5)])
-@pytest.mark.parametrize("learner", [Perceptron(), PassiveAggressive(top=2)])
+@pytest.mark.parametrize(
+    ("learner", "pairs"),
+    [
+        (Perceptron(), Sampled(draws=5)),
+        (PassiveAggressive(top=2), Sampled(draws=5)),
+        (PassiveAggressive(top=2), HopeFear(tilt=2.0)),
+    ],
+)
 def test_pairs_are_those_of_the_seed_and_of_the_epoch(learner: Perceptron, pairs: PairSource) -> None:
     def fit(epochs: int, **options: Any) -> Any:
         return train(learner, ListProblem(CORPUS, targets(CORPUS), 1, pairs=pairs), epochs=epochs, **options).state
