@@ -115,6 +115,16 @@ def test_the_oracle_of_a_gain_needs_no_references(samples: Path, rerank: Command
     failed(rerank(*command, "gain"), 2, f"{samples}:1: list list 0: ", "score, reward", "expected 'gain'")
 
 
+def test_a_measure_of_a_key_without_a_role_says_how_to_give_it_one(tmp_path: Path, rerank: Command) -> None:
+    path = tmp_path / "lists.jsonl"
+    path.write_text(
+        "".join(f'{{"candidates": [{{"text": "a", "wer": {k}}}, {{"text": "b", "wer": 9}}]}}\n' for k in range(3))
+    )
+    measured = "oracle", path, "--metric", "{name: gain, column: wer, lower: true}"
+    refused(rerank(*measured), "'wer' has no role", "--roles wer=column")
+    assert row(rerank(*measured, "--roles", "wer=column").out, "base") == ["1.0000"]
+
+
 def test_the_oracle_of_texts_is_that_of_their_gains(tmp_path: Path, rerank: Command) -> None:
     """Whatever their format; texts with references of their own need the name of a measure."""
     (tmp_path / "orders.txt").write_text("".join(f"{k % 3} qid:{k // 3} 1:{k}\n" for k in range(12)))
