@@ -174,7 +174,7 @@ def _show_statistics(of: dict[str, Any], count: "SkipCount", measure: "Metric") 
     keys = {"precision": "P", "recall": "R", "f1": "F", "exact_match": "exact match", "valid": "valid sentences"}
     texts = {"length_ratio": "{:.3f}".format, "valid": "{:,.0f}".format}
     if not isinstance(measure, Parseval):
-        keys = {key: key for key in (measure.primary, "length_ratio") if key in of["base"]}
+        keys = {measure.primary: measure.heading} | {key: key for key in ("length_ratio",) if key in of["base"]}
     rows, first = [], [] if of["first"] == of["base"] else ["first"]
     for name in ("base", *first, "oracle", "corpus_oracle", "anti_oracle", "random"):
         report = of[name]
@@ -243,7 +243,7 @@ def evaluate(
         rows_of = dict(zip(names, stats, strict=True))
         comparison = Compared(measure, of_references, rows_of, names[0], (), doubt=doubt)
         note = f"Δ and p: against {names[0]}."
-        table = comparison.table("", note, heading=measure.primary, of="system")
+        table = comparison.table("", note, heading=measure.heading, of="system")
         cli.show(table, table.note, compared=comparison.as_data())
 
 

@@ -182,7 +182,7 @@ def compare(
     for split, both, predictors in compare_runs(run_a, run_b, predictor, test=test_, samples=samples, seed=seed):
         metric, result = both.metric, both.test_between("A", "B").as_dict() | ({"p": None} if both.doubt else {})
         by_what = " and ".join(dict.fromkeys(predictors))
-        table = both.table(split, "", heading=metric.primary, of=f"by {by_what}")
+        table = both.table(split, "", heading=metric.heading, of=f"by {by_what}")
         cli.show(*filter(None, [both.doubt]), table, table.note)
         splits[split] = {
             "measure": metric.primary, "lower_is_better": metric.lower_is_better, "predictors": predictors,

@@ -128,6 +128,10 @@ class Gain(ColumnMetric):
         return np.asarray(self.gain(stats, reference) >= (-best if self.lower else best) - 1e-12)
 
     @property
+    def heading(self) -> str:
+        return f"{self.column} (lower is better)" if self.lower else self.primary
+
+    @property
     def words(self) -> str:
         return f"mean {self.column}{', lower is better' if self.lower else ''}"
 

@@ -70,6 +70,11 @@ class Metric(Checked, ABC):
         """The measure as an account of lists says it: by default the signature."""
         return self.signature
 
+    @property
+    def heading(self) -> str:
+        """The heading of its scores in tables."""
+        return self.primary
+
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Sentence-level quality; higher is better: float64 [..., K] and [..., R] → [...]; by default the score."""
         scores = self.scores(stats, reference)

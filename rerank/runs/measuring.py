@@ -85,7 +85,7 @@ class Evaluation:
     def __str__(self) -> str:
         note = f"choice: by the predictor {self.predictor}. " if self.predictor else ""
         note += self.metric.signature
-        table = self.results.table(amount(self.lists, "list"), note, heading=self.metric.primary)
+        table = self.results.table(amount(self.lists, "list"), note, heading=self.metric.heading)
         return "\n\n".join(filter(None, [self.results.doubt, plain_text(table.rich()) + table.note]))
 
 

@@ -95,7 +95,7 @@ class ListSource(NamedTuple):
     def heading(self) -> str:
         """The heading of scores: "right" where the gain of every candidate is a verdict, else the measure."""
         verdicts = isinstance(self.metric, Gain) and np.isin(self.corpus.gain, (0, 1)).all()
-        return "right" if verdicts else self.metric.primary
+        return "right" if verdicts else self.metric.heading
 
     def percent_of(self, rows: np.ndarray) -> float:
         """The score of what is chosen of all lists (float64 [L, K]), in the unit that figures show."""

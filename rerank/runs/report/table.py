@@ -187,7 +187,7 @@ def own_measure(metric: Metric) -> dict[str, Any]:
     if type(metric).__module__.startswith("rerank.") and not own:
         return {}
     scales = metric.percent, metric.gain_percent, metric.digits, metric.lower_is_better
-    return {"own_measure": asdict(Measure(metric.primary, metric.primary, *scales))}
+    return {"own_measure": asdict(Measure(metric.primary, metric.heading, *scales))}
 
 
 def measures_of(metrics: Mapping[str, Any]) -> dict[str, Measure]:
