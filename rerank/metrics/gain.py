@@ -79,7 +79,8 @@ def check_each(nbest: Lists, good: np.ndarray, message: Callable[[int], str]) ->
 
 @dataclass(frozen=True)
 class Gain(ColumnMetric):
-    """The mean of a column over the chosen candidates; a list without candidates adds 0.
+    """The mean of a column over the chosen candidates; a list without candidates adds 0 or, where lower is better, does
+    not count.
 
     >>> float(Gain().scores(np.array([1.5]), np.array([2.0])))
     0.75
@@ -119,6 +120,14 @@ class Gain(ColumnMetric):
             how = "--metric '{name: gain, lower: true}'; in a recipe: metric.lower"
             raise DataError(f"{message} ({how})", path=nbest.path)
         return column_of(nbest, self.column, "column").reshape(-1, 1).copy()
+
+    def list_stats(self, nbest: Lists, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+        reference, stats = super().list_stats(nbest, references)
+        return (reference if len(nbest) or not self.lower else np.zeros(1)), stats
+
+    def block_stats(self, block: Lists) -> tuple[np.ndarray, np.ndarray]:
+        reference, stats = super().block_stats(block)
+        return np.where(self.lower and np.diff(block.first)[:, None] == 0, 0.0, reference), stats
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         return np.asarray(stats[..., 0] / np.maximum(reference[..., 0], 1.0))

@@ -126,6 +126,14 @@ def test_a_measure_of_a_key_without_a_role_says_how_to_give_it_one(tmp_path: Pat
     assert (row(found, "base"), "wer (lower is better)" in found.splitlines()[1]) == (["1.0000"], True), found
 
 
+def test_a_list_without_candidates_has_no_error(tmp_path: Path, rerank: Command) -> None:
+    """It is not the best of all lists."""
+    path, line = tmp_path / "lists.jsonl", '{"candidates": [{"text": "a", "error": 1}, {"text": "b", "error": 2}]}\n'
+    path.write_text(line + '{"candidates": []}\n' + line)
+    out = rerank("oracle", path, "--metric", "{name: gain, column: error, lower: true}").out
+    assert (row(out, "base"), row(out, "anti oracle")) == (["1.0000"], ["2.0000"])
+
+
 def test_the_oracle_of_texts_is_that_of_their_gains(tmp_path: Path, rerank: Command) -> None:
     """Whatever their format; texts with references of their own need the name of a measure."""
     (tmp_path / "orders.txt").write_text("".join(f"{k % 3} qid:{k // 3} 1:{k}\n" for k in range(12)))
