@@ -127,7 +127,8 @@ class Gain(ColumnMetric):
 
     def block_stats(self, block: Lists) -> tuple[np.ndarray, np.ndarray]:
         reference, stats = super().block_stats(block)
-        return np.where(self.lower and np.diff(block.first)[:, None] == 0, 0.0, reference), stats
+        counts = np.diff(block.first)[:, None] > 0
+        return (np.where(counts, reference, 0.0) if self.lower else reference), stats
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         return np.asarray(stats[..., 0] / np.maximum(reference[..., 0], 1.0))
