@@ -210,7 +210,7 @@ class Learner(KernelPart):
 
     def solve(self, lists: Corpus, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:  # noqa: ARG002
         """Bring ``state`` to the optimum over all ``lists``: in place of epochs, for learners that are ``batch``."""
-        raise RecipeError(f"{self.name} learns to rank lists, and nothing else", key="learner.name")
+        raise RecipeError(f"{self.name} learns from lists of candidates only; name another learner", key="learner.name")
 
     def last(self, state: State) -> Weights:
         """The predictor after the last update."""

@@ -173,7 +173,7 @@ class Parseval(Metric):
         for key in ("equal_labels", "equal_words"):
             pairs = tuple(tuple(pair) for pair in getattr(self, key))
             if any(len(pair) != 2 for pair in pairs):
-                raise RecipeError("expected pairs of two values", key=key)
+                raise RecipeError("expected pairs, as [[x, y], ...]", key=key)
             object.__setattr__(self, key, pairs)
         for key in ("delete", "delete_for_length", "quote_labels"):
             object.__setattr__(self, key, tuple(getattr(self, key)))

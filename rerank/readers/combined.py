@@ -390,8 +390,9 @@ def _columns(lines: LineReader, names: tuple[str, ...]) -> tuple[str, ...]:
         if names and len(header) != len(names):
             message = f"{len(header)} columns are named here; the reader's option names has {len(names)}"
             raise DataError(message, path=lines.path, line=1)
-        if len(set(header)) < len(header):
-            raise DataError("a name appears twice; every column needs its own name", path=lines.path, line=1)
+        if twice := [name for name, count in Counter(header).items() if count > 1]:
+            message = f"found the column name {twice[0]!r} twice; expected a name of its own for every column"
+            raise DataError(message, path=lines.path, line=1)
         names = names or header
     return names or tuple(f"column_{k}" for look in lines.peek(1) for k in range(1, len(look.split()) + 1))
 

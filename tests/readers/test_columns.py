@@ -78,7 +78,7 @@ def test_names_come_from_the_option_the_file_or_are_numbers(place: Path) -> None
         (b"", None, "0 lines of scores for at least 2 candidates"),
         (b"1\n2\n3\n4\n", 4, "at least 4 lines of scores for 3 candidates"),
         (b"1\n2\n3\n\n", 4, "at least 4 lines of scores for 3 candidates"),
-        (b"# a b a\n1\n2\n3\n", 1, "a name appears twice"),
+        (b"# a b a\n1\n2\n3\n", 1, "found the column name 'a' twice"),
         (b"# LM\n1\n2\n3\n", 1, "the lists have a column 'LM' too"),
     ],
 )

@@ -106,8 +106,8 @@ class ExampleData(SourceSettings):
                 raise RecipeError(message, key=key)
             (kind,) = kinds
             if (kind == "train") != (source.test is not None):
-                alone = f"found a test file together with {kind}; it belongs to train"
-                missing = "is missing: the file that belongs to train"
+                alone = f"cannot be combined with {kind}; a test file goes with train"
+                missing = "is missing: the test file that goes with train"
                 raise RecipeError(missing if kind == "train" else alone, key=f"{key}.test")
             if kind != "path" and source.folds is not None:
                 message = f"found folds together with {kind}, which already has a test part"

@@ -82,7 +82,7 @@ def test_sets_without_a_source_are_the_usual_files() -> None:
         ({"path": "a", "generator": {"name": "winnow"}}, "found path and generator"),
         ({"path": "a", "sets": ["b"]}, "remove one or the other"),
         ({"train": "a"}, "data.test: is missing"),
-        ({"path": "a", "test": "b"}, "it belongs to train"),
+        ({"path": "a", "test": "b"}, "a test file goes with train"),
         ({"train": "a", "test": "b", "folds": "f"}, "which already has a test part"),
         ({"sets": {"s": {"train": "a"}}}, "data.sets.s.test"),
     ],
