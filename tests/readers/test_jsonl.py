@@ -501,3 +501,16 @@ def test_sparse_names_are_gone_through_once_however_many_there_are(form: str, pl
             assert sum(1 for _ in rerank.read(place)) == 30
         calls.append(pstats.Stats(profile).total_calls)
     assert calls[1] < 3 * calls[0]
+
+
+def test_candidates_beside_one_another_are_gone_through_once_however_many_there_are(place: Path) -> None:
+    """Each key was compared with each candidate's: seconds for a row of 999."""
+    calls = []
+    for count in (40, 400):
+        gains = {f"gain_{y}": y % 2 for y in range(1, count)}
+        texts = [{f"response_{y}": f"t{i} {y}" for y in range(1, count)} for i in range(5)]
+        place.write_text("".join(json.dumps({"prompt": f"q{i}"} | texts[i] | gains) + "\n" for i in range(5)))
+        with cProfile.Profile() as profile:
+            assert [len(one.candidates) for one in rerank.read(place)] == 5 * [count - 1]
+        calls.append(pstats.Stats(profile).total_calls)
+    assert calls[1] < 12 * calls[0]

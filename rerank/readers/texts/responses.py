@@ -6,7 +6,7 @@ import ast
 import json
 import logging
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -201,11 +201,16 @@ def _list_numbered(item: Object, user_roles: Mapping[str, str]) -> Object:
     if not text or not (TEXT_KEYS | text_keys | HOLDERS).isdisjoint(map(plain_name, item)):
         return item
     full = [part for key, part in parts.items() if item[key] is not None]
-    others = {name for name, label in full if (text, label) not in parts.values()}
+    labels = {label for name, label in parts.values() if name == text}
+    others = {name for name, label in full if label not in labels}
     entries = {label: Object() for name, label in full if name == text}
     own = [(key, name, label) for key, (name, label) in parts.items() if name not in others]
+    longer: defaultdict[str, list[str]] = defaultdict(list)  # by what precedes an underscore or a space
+    for key in item:
+        for mark in re.finditer("[_ ]", key):
+            longer[key[: mark.start()]].append(key)
     own += [(other, other[len(key) + 1 :], label) for key, name, label in own if name == text
-            for other in item if other.startswith((f"{key}_", f"{key} "))]  # fmt: skip
+            for other in longer[key]]  # fmt: skip
     for key, name, label in own:
         if label in entries:
             entries[label][name] = item[key]
