@@ -8,10 +8,11 @@ that is right.
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any
 
@@ -113,7 +114,7 @@ class Roles:
         head = next(filter(None, every), rows[0])
         keep = {key: (key, f"metrics.{key}") for key in (name.partition(":")[0] for name in extra_keys)}
         right = first_of(head, self.right)
-        candidates = [one for row in every for one in self._candidates(row, {**keep, **self.columns})]
+        candidates = [one for row in every for one in self._candidates(row, keep)]
         if PROGRAM.search(str(right)) and not any("gain" in one for one in candidates):
             message = f"{self.right[0]!r} is a program, which no text equals; run it, and add its verdicts, one for "
             raise Problem("text", f'{message}each candidate, as "passed": [true, false, ...]')
@@ -156,8 +157,24 @@ class Roles:
         index = int(value) - self.ordinal
         return index if 0 <= index < len(texts) else None
 
-    def _candidates(self, row: Object, columns: Mapping[str, Paths]) -> Iterator[Object]:
-        """The candidates of an object."""
+    @cached_property
+    def _columns_by_key(self) -> dict[str, list[tuple[int, str]]]:
+        """The places and names of columns by the keys that their paths begin with: an object has few of many."""
+        by_key = defaultdict[str, list[tuple[int, str]]](list)
+        for place, (name, paths) in enumerate(self.columns.items()):
+            for key in _keys(paths):
+                by_key[key].append((place, name))
+        return by_key
+
+    def _columns_in(self, entry: Any, keep: Mapping[str, Paths]) -> dict[str, Paths]:
+        """The columns that may be in an entry of ``many``, in their order, behind what else is kept."""
+        if not isinstance(entry, dict):
+            return {**keep, **self.columns}
+        places = {place for key in entry for place in self._columns_by_key.get(key, ())}
+        return {**keep, **{name: self.columns[name] for _, name in sorted(places)}}
+
+    def _candidates(self, row: Object, keep: Mapping[str, Paths]) -> Iterator[Object]:
+        """The candidates of an object; keep: what else is kept of them."""
         entries = row.get(self.many, [{}]) if self.many else [row]
         along = {name: row[key] for name, key in self.along.items() if row.get(key) is not None}
         for name, of_list in along.items():
@@ -172,7 +189,7 @@ class Roles:
             text = str(text) if is_whole(text) and DOCUMENT.match(self.text[0]) else text
             if text is not None or not self.group:
                 candidate["text"] = text
-            for name, paths in columns.items():
+            for name, paths in self._columns_in(entry, keep).items():
                 if (value := first_of(entry, paths)) is not None:
                     candidate[name] = value if name == "answer" else as_number(value)
             for name, of_list in along.items():
