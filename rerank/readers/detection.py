@@ -31,10 +31,11 @@ files = Registry[re.Pattern[str]]("files")  # by readers: how the names end of f
 
 # Numbers by names, by names: two whole objects of them, as runs and judgements in JSON begin, and of grades alone.
 _TWO_OBJECTS = rb'\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+%s\s*+(?:,|(?=\})))++\}\s*+[,}]){2}'
+_COSTS = rb'"score": ', rb'"scores": \[', rb'"sentence_id": ', rb'"translation": ', rb'"translations": \['
 # JSON that is not read as ``jsonl``, by the name under which its reader has it.
 _OTHER_JSON = {
     "numbers": re.compile(_TWO_OBJECTS % rb"[-+.\deE]++"),
-    "costs": re.compile(rb'\{.*"score": .*"scores": \[.*"sentence_id": .*"translation": .*"translations": \['),
+    "costs": re.compile(rb"\{" + b"".join(b"(?>.*?%s)" % key for key in _COSTS)),
 }
 _GRADES = rb"query-id\tcorpus-id\tscore|" + _TWO_OBJECTS % rb"\d{1,2}+"  # of documents, which could be lists too
 _JUDGEMENTS = _GRADES + rb"|\S+[ \t]+(0|Q0)[ \t]+\S+[ \t]+-?\d+\s*\n"

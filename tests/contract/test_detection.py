@@ -238,6 +238,13 @@ def test_one_long_word_is_of_no_known_form(tmp_path: Path) -> None:
         format_of(str(tmp_path / "word"), readers)
 
 
+def test_keys_of_sockeye_in_each_of_many_candidates_are_sought_once(tmp_path: Path) -> None:
+    """Each place of a key was tried with each of the next: hours for a line of a megabyte."""
+    keys = '{"score": 1, "scores": [1], "sentence_id": 1, "translation": "a"}'
+    (tmp_path / "lists").write_text(f'{{"candidates": [{", ".join([keys] * 20_000)}]}}')
+    assert format_of(str(tmp_path / "lists"), readers) == "jsonl"
+
+
 def test_statements_for_a_file_of_no_known_form_make_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for scores in ((), (-1.5, -2, -3)):
