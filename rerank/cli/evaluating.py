@@ -145,7 +145,9 @@ def oracle(
         raise DataError(f"expected NBEST REF: {what}", path=path)
     lists = read(nbest, form, references=golds, form=measuring.form, on_bad_list=reading.on_bad_list)
     if not isinstance(lists, ListFile) or (parses and not lists.trees):
-        raise DataError("these are lists of texts; for texts, name their measure, as --metric bleu", path=path)
+        message = "these are lists of texts; for texts, name their measure, as --metric bleu; trees are measured where "
+        message += "each is on a line behind its score and a tab, with a blank line behind each list (--reader trees)"
+        raise DataError(message, path=path)
     data = {"normalize": measuring.normalize} if parses else {}
     content = content_of(measuring_recipe("parse" if parses else "ranking", settings, data))
     count, first = SkipCount(reading.on_bad_list), list[Lists]()
@@ -155,7 +157,7 @@ def oracle(
             every.append((one.lists.first, one.lists.base, one.stats, one.reference))
             sample.add(one.lists)
             first += [one.lists][: ACCOUNT_LISTS - len(first)]
-    if not every:
+    if not any(base.size for _, base, *_ in every):
         raise count.nothing(path)
     content.check(count)
     log_account(account := Account.of(path, first, measure=measure.words))

@@ -154,6 +154,9 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
         return next((name for name, reader in others if reader.json in found), "jsonl")
     if (name := recognise(path, readers)) is not None or not start.strip():
         return name or usual
+    with open_file(path) as stream:
+        while stream.compression != "plain" and stream.read(START_SIZE):
+            pass  # what is damaged, or cut short, is of no form
     advice = advice_on(dict(readers)["jsonl"](), readers, path)
     if not advice:
         first, *_ = start.split(b"\n", 1)

@@ -185,6 +185,17 @@ def test_a_file_of_bad_lists_says_which(samples: Path, rerank: Command) -> None:
     failed(rerank(*command), 2, f"{samples}: no usable list in the file; skipped for ", f"{samples}:1: list first: ")
     samples.write_text("")
     failed(rerank(*command), 2, f"{samples}: no usable list in the file: it holds none")
+    samples.write_text('{"id": "first", "candidates": []}\n')
+    failed(rerank(*command), 2, f"{samples}: no usable list in the file: it holds none")
+
+
+def test_trees_in_json_are_refused_with_the_form_in_which_they_are_measured(tmp_path: Path, rerank: Command) -> None:
+    tree, gold, lists = "(S (NP (D the) (N dog)) (V runs))", tmp_path / "gold", tmp_path / "lists"
+    gold.write_text(f"{tree}\n")
+    lists.write_text(json.dumps({"id": "a", "candidates": [{"tree": tree, "score": -1}]}) + "\n")
+    failed(rerank("oracle", lists, gold), 2, "behind its score and a tab, with a blank line behind each list")
+    lists.write_text(f"-1\t{tree}\n\n")
+    assert "100.00" in row(rerank("oracle", lists, gold, "--reader", "trees").out, "base")
 
 
 def test_the_ratio_of_lengths_has_three_decimals(tmp_path: Path, rerank: Command) -> None:

@@ -1,5 +1,6 @@
 """Formats are told from one another, and bad lists of all of them from good ones."""
 
+import gzip
 import io
 import sys
 from collections.abc import Iterator
@@ -207,6 +208,13 @@ def test_a_file_of_no_known_form_is_said_to_be_so(name: str, tmp_path: Path, rer
     path.write_text("a\tit rains\na\tit rain\nb\tyes\nb\tyes ,\n")
     (tmp_path / "right").write_text("it rains\nyes\n")
     refused(rerank(name, path, *right), f"{path}: no known form: the first line is 'a", "charniak, ", "--reader NAME")
+
+
+def test_a_file_that_ends_within_its_first_list_is_said_to_be_cut_short(tmp_path: Path, rerank: Command) -> None:
+    rows = (f"q1 Q0 d{k} {k + 1} {60_000 - k} run" for k in range(60_000))
+    data = gzip.compress("\n".join(rows).encode())
+    (tmp_path / "run.gz").write_bytes(data[:-9])
+    refused(rerank("look", tmp_path / "run.gz"), "the gzip data ends too early", "cut short")
 
 
 @pytest.mark.parametrize(("data", "said"), [
