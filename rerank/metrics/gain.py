@@ -55,8 +55,9 @@ def column_of(nbest: Lists, name: str, option: str) -> np.ndarray:
         fault = f"found the columns {', '.join(nbest.names) or '(none)'}, expected {name!r}"
         fault = f"{' and '.join(map(repr, likely))} could be the gain" if likely else fault
         message = f"{fault}; add it to the list or name another one (in a recipe: metric.{option})"
-        if nbest.roles is not None and name in nbest.roles.unused_keys:
-            message = f"{name!r} has no role; say that it is a column: --roles {name}=column (data.roles)"
+        if nbest.roles is not None and name in (*nbest.roles.unused_keys, nbest.roles.gain_key):
+            role = "no role" if name in nbest.roles.unused_keys else "the role gain"
+            message = f"{name!r} has {role}; say that it is a column: --roles {name}=column (data.roles)"
         elif option == "column" and nbest.roles is not None:
             others = [other for k, other in enumerate(nbest.names) if k != nbest.column]
             key = next(iter([*likely, *nbest.roles.doubtful, *filter(REWARD.search, others), "KEY"]))

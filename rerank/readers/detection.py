@@ -275,8 +275,13 @@ class Account:
     measure: str = ""  # what is measured, and why
 
     @staticmethod
-    def of(name: str, items: Iterable[Lists], format: str = "", measure: str = "") -> "Account | None":
-        """The account of lists called ``name``, by default like their file; None if none of them has candidates."""
+    def of(
+        name: str, items: Iterable[Lists], format: str = "", measure: str = "", measured: Sequence[str] = ()
+    ) -> "Account | None":
+        """The account of lists called ``name``, by default like their file; None if none of them has candidates.
+
+        measured: the columns that the measure is of.
+        """
         every = list(islice(with_candidates(items), ACCOUNT_LISTS))
         if not every:
             return None
@@ -297,8 +302,8 @@ class Account:
         count = f"{amount(len(every), 'list')}{' or more' * (len(every) == ACCOUNT_LISTS)} of {size}"
         return Account(
             f"{name or first.path or 'lists'}: {form}", f"{count} candidates",
-            f"{key}{': ' * bool(key)}{quote(decoded(first.original(0)))}", base, _right(first, every),
-            _columns(first), unused, measure,
+            f"{key}{': ' * bool(key)}{quote(decoded(first.original(0)))}", base, _right(first, every, measured),
+            _columns(first, measured), unused, measure,
         )  # fmt: skip
 
     def as_data(self) -> dict[str, str]:
@@ -336,27 +341,32 @@ def quote(text: str) -> str:
     return f'"{text[:QUOTE_LENGTH]}{"..." * (len(text) > QUOTE_LENGTH)}"'
 
 
-def _right(first: Lists, lists: Sequence[Lists]) -> str:
+def _right(first: Lists, lists: Sequence[Lists], measured: Sequence[str]) -> str:
     if first.of_trees:
         return f"gold trees, {quote(decoded(first.gold.text))}" if first.gold is not None else ""
-    parts = [f"references, {quote(decoded(first.references[0]))}"] if first.references else []
-    if GAIN in first.names:
+    roles = first.roles
+    several = roles is not None and len(roles.reference) > 1 and not roles.whole
+    keys = f" ({', '.join(roles.reference)})" if roles is not None and several else ""
+    parts = [f"references{keys}, {quote(decoded(first.references[0]))}"] if first.references else []
+    if measured and GAIN not in measured:
+        parts.append(f"the measure's columns, {', '.join(measured)}")
+    elif GAIN in first.names:
         values = np.concatenate([one.scores[:, one.names.index(GAIN)] for one in lists if GAIN in one.names])
         much, key = f"from {values.min():g} to {values.max():g}", ""
         if np.isin(values, (0, 1)).all():
             much = f"{int(values.sum()):,} of {values.size:,} candidates are right"
-        if (roles := first.roles) is not None:
+        if roles is not None:
             key = roles.gain_key or (f"1 for the candidate that {roles.truth[0]} names" if roles.truth else "")
             key += ", counted from 1" * roles.ordinal
             key = key or (f"1 for the answer of {roles.right[0]}" if roles.right else "")
         parts.append(f"gain{f' ({key})' * bool(key)}, {much}")
-    elif first.roles is not None and first.roles.gains:
-        parts.append(f"{' or '.join(first.roles.gains)} could be; say which: --roles {first.roles.gains[0]}=gain")
+    elif roles is not None and roles.gains:
+        parts.append(f"{' or '.join(roles.gains)} could be; say which: --roles {roles.gains[0]}=gain")
     return "; ".join(parts)
 
 
-def _columns(nbest: Lists) -> str:
-    names = [name for k, name in enumerate(nbest.names) if k != nbest.column and name != GAIN]
+def _columns(nbest: Lists, measured: Sequence[str]) -> str:
+    names = [name for k, name in enumerate(nbest.names) if k != nbest.column and name not in (GAIN, *measured)]
     parts = [", ".join(names[:20]) + f" and {len(names) - 20} more" * (len(names) > 20)]
     if nbest.sparse is not None and (few := sorted({*map(decoded, nbest.sparse.names)})):
         parts.append(f"sparse features that some candidates have: {', '.join(few[:5])}{', ...' * (len(few) > 5)}")

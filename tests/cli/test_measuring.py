@@ -122,6 +122,7 @@ def test_a_measure_of_a_key_without_a_role_says_how_to_give_it_one(tmp_path: Pat
     )
     measured = "oracle", path, "--metric", "{name: gain, column: wer, lower: true}"
     refused(rerank(*measured), "'wer' has no role", "--roles wer=column")
+    refused(rerank(*measured, "--roles", "wer=gain"), "'wer' has the role gain", "--roles wer=column")
     found = rerank(*measured, "--roles", "wer=column").out
     assert (row(found, "base"), "wer (lower is better)" in found.splitlines()[1]) == (["1.0000"], True), found
 
@@ -132,6 +133,30 @@ def test_a_list_without_candidates_has_no_error(tmp_path: Path, rerank: Command)
     path.write_text(line + '{"candidates": []}\n' + line)
     out = rerank("oracle", path, "--metric", "{name: gain, column: error, lower: true}").out
     assert (row(out, "base"), row(out, "anti oracle")) == (["1.0000"], ["2.0000"])
+
+
+def test_the_column_of_a_measure_is_what_is_right_and_no_column(tmp_path: Path, rerank: Command) -> None:
+    path = tmp_path / "lists.jsonl"
+    entry = '{"text": "a", "error": 1, "lm": 2}'
+    path.write_text(f'{{"candidates": [{entry}, {entry}]}}\n' * 3)
+    result = rerank("oracle", path, "--metric", "{name: gain, column: error, lower: true}")
+    assert "what is right: the measure's columns, error\n" in result.err
+    assert "columns: lm\n" in result.err
+
+
+def test_all_references_under_numbered_keys_count(tmp_path: Path, rerank: Command) -> None:
+    path = tmp_path / "lists.jsonl"
+    rows = [{"id": k, "ref1": f"a b c d {k}", "ref2": f"b c d e {k}", "hyps": [f"b c d e {k}", "f"]} for k in range(3)]
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+    result = rerank("oracle", path, "--metric", "bleu")
+    assert 'what is right: references (ref1, ref2), "a b c d 0"' in result.err
+    assert row(result.out, "base")[0] == "100.00"
+    (lists, *_) = library.read(path)
+    assert lists.references == ("a b c d 0", "b c d e 0")
+    roles = library.read(path).first_items()[0].roles
+    assert {key for key, role in roles.key_roles.items() if role == "reference"} == {"ref1", "ref2"}
+    path.write_text(path.read_text().replace("ref2", "reference"))
+    assert next(iter(library.read(path))).references == ("b c d e 0",)
 
 
 def test_the_oracle_of_texts_is_that_of_their_gains(tmp_path: Path, rerank: Command) -> None:

@@ -72,6 +72,7 @@ class Roles:
         sides |= {"answer": self.right, "id": self.id, "ordinal" if self.ordinal else "truth": self.truth}
         sides |= {"group": self.group}  # which may be the source, or an id, too
         roles = {paths[0]: role for role, paths in sides.items() if paths and paths[0]}
+        roles |= dict.fromkeys(() if self.whole else self.reference, "reference")
         if self.many and self.text in (("text",), ("0",), ("1",)):  # texts, or what is called so
             del roles[self.text[0]]
         columns = {name: paths[0].removesuffix(".0") for name, paths in self.columns.items()} | dict(self.along)
@@ -126,7 +127,9 @@ class Roles:
                 one["gain"] = int(k == index or (index is not None and texts[k] == texts[index]))
         once = {"id": first_of(head, self.id), "source": text_in(first_of(head, self.source), every=True)}
         reference = first_of(head, self.reference)
-        if is_of(reference, [dict]):
+        if len(self.reference) > 1 and not self.whole:
+            reference = [first_of(head, (path,)) for path in self.reference if first_of(head, (path,)) is not None]
+        elif is_of(reference, [dict]):
             reference = [first_of(one, ("text",)) for one in reference]
         many = head.get(self.many) or [None]
         if isinstance(reference, list) and is_of(self.text_of(many[0]), [str]):

@@ -79,6 +79,7 @@ MIN_INDEX_SHARE = 0.98  # the share of numbers that are places where they stand 
 PIECES = {"references", "refs", "gts", "segments", "tokens", "words", "steps", "turns", "tags", "keywords", "languages",
           "logprobs", "top_logprobs"}  # fmt: skip
 INDEX_KEY = re.compile(r"^(best|winner|preference|preferred)$|_(index|idx)$", re.IGNORECASE)  # of a number that is one
+NUMBERED_REFERENCE = re.compile(r"ref(erence)?[_-]?\d+$", re.IGNORECASE)
 VAGUE_GROUPS = {"source", "input", "instruction", "src", "docid"}  # may be what the questions of several lists share
 _INDIRECT = "object of numbers", "number with marks or a unit"  # kinds of what is no number as it stands
 _LISTS = "list", "list of numbers", "number in a list"  # kinds that no answer is of
@@ -281,7 +282,7 @@ def _sides(form: Roles, objects: Sequence[Object], roles: Mapping[str, str]) -> 
 
     def of(role: str, fits: Callable[[Any], bool]) -> Paths:
         if own := [key for key, one in roles.items() if one == role]:
-            return tuple(own[:1])
+            return tuple(own if role == "reference" else own[:1])
         names = (key for key in likely_keys(role, keys) if majority(fits(item.get(key)) for item in objects))
         shared = [key for key in names if (form.many or not varies(objects, form.group, key))
                   and (role != "reference" or roles.get(key) != "group")]  # fmt: skip
@@ -295,6 +296,11 @@ def _sides(form: Roles, objects: Sequence[Object], roles: Mapping[str, str]) -> 
     reference = of(
         "reference", lambda value: texts([one.get("text") for one in value] if is_of(value, [dict]) else value)
     )
+    if not reference:  # one of several under each
+        numbered = [key for key in keys if NUMBERED_REFERENCE.match(key) and key not in roles
+                    and majority(isinstance(item.get(key), str) for item in objects)
+                    and (form.many or not varies(objects, form.group, key))]  # fmt: skip
+        reference = tuple(numbered) if len(numbered) > 1 else ()
     if form.many and reference:  # none where it is all candidates, as in a consensus, or the first, which one chose
         values = [item.get(reference[0]) for item in objects]
         firsts = [text_in(form.text_of(next(iter(item[form.many]), None))) for item in objects]
