@@ -170,6 +170,14 @@ def test_roles_reach_into_objects_and_say_which_keys_are_missing(
     assert ([*one.texts], [*one.references]) == ([b"a b", b"a c"], [b"a c"])
 
 
+def test_texts_in_a_column_that_roles_name_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    items = [
+        {"qid": f"{i}", "response": f"{k}", "kpi": "n/a" if k + i == 1 else ".5"} for i in range(4) for k in (0, 1)
+    ]
+    rows(tmp_path / "lists", items, roles={"kpi": "column"})
+    assert "'kpi': 2 of 8 values are no numbers, as 'n/a': 0 for these" in caplog.text
+
+
 @pytest.mark.parametrize("kind", [int, str])
 def test_a_right_answer_that_is_a_small_number_is_no_place(kind: type, tmp_path: Path) -> None:
     samples = [f"The answer is {k}." for k in (3, 1, 2, 2)]

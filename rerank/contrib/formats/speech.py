@@ -1,5 +1,6 @@
 """The lists of recognisers of speech, Kaldi's and ESPnet's: archives with a line for every candidate."""
 
+import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.readers.lines import LineReader, Place, Record, score_of
 from rerank.readers.lists import Lists
-from rerank.readers.problems import NUL
+from rerank.readers.problems import NUL, say_once
 from rerank.readers.reader import Order, Problem, Reader, Scores, check_names, excerpt
 from rerank.readers.sides import ById
 from rerank.readers.texts.jsonl import JsonlReader
@@ -83,6 +84,7 @@ class WrittenAsJsonl(Reader):
         JsonlReader().write_bad(out, bad, None)
 
 
+_SCORE = re.compile(rb"-?\d+\.\d+(?=\s)")
 _KEY = re.compile(rb"(.+)-([1-9]\d*)$", re.DOTALL)
 
 
@@ -153,6 +155,10 @@ class KaldiReader(WrittenAsJsonl, TextReader):
                 message = f"candidate {number} comes after candidate {before}; expected {before + j - k}: "
                 message += "is this several lists?" if number <= before else "are lines lost, or in another order?"
                 raise Problem("id", message)
+        scores = [match[0] for words, *_ in content if (match := _SCORE.match(words.value))]
+        if len({*scores}) == len(content) > 1:
+            message = "each text begins with a number of its own; scores are in another file: WORDS,SCORES --reader "
+            say_once(f"{content[0][0].path}: {message}'{{name: kaldi, costs: [score]}}'", logging.WARNING)
         return Draft.of(content, self._candidate, lines=[words.number for words, *_ in content])
 
     def _candidate(self, lines: Sequence[KeyedLine], _: int) -> Entry:

@@ -50,6 +50,7 @@ NAMES = {
 VERDICT_WORDS = {*NAMES["gain"], "accuracy", "correctness", "positive", "passing", "match"}  # in names of gains
 # Gains that may be beyond 1, if they are whole numbers.
 GRADED = "label", "labels", "relevance", "grade", "rel", "qrel", "judgment", "judgement", "ytrue"
+GRADES = {*range(6)}  # usual ones
 # What a candidate comes to.
 ANSWER_KEYS = "answer", "predicted_answer", "extracted_answer", "extracted", "final_answer", "parsed_answer", "parsed"
 # What is measured against a reference, or says which is the best: nobody has it in use, so it is no column unless the
@@ -129,10 +130,12 @@ class JsonKey:
 
     @property
     def may_be_gain(self) -> bool:
-        """Whether there is a gain's name within its own, and nothing but 0 and 1 under it."""
+        """Whether there is a gain's name within its own, and nothing but 0 and 1 under it, or few grades."""
         words = {word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+", self.name)}
         verdicts = {as_number(value) for value in self.values if isinstance(value, bool | int | float | str)}
-        return not (self.steady or SCORE in words or words.isdisjoint(VERDICT_WORDS)) and verdicts == {0, 1}
+        return not (self.steady or SCORE in words or words.isdisjoint(VERDICT_WORDS)) and (
+            verdicts == {0, 1} or (not words.isdisjoint(GRADED) and len(verdicts) > 1 and verdicts <= GRADES)
+        )
 
     def __str__(self) -> str:
         """The kind of most of the values, and how many there are."""

@@ -363,10 +363,8 @@ def _with_columns(
     role_keys = {*form.inner, *extra_keys, *_SPECIAL} | (set() if form.many else form.outer)
     free = [key for name, key in table.items() if name in roles or not (name in role_keys or ID.search(name))]
     for key in free:
-        if roles.get(key.name) == "column" and key.is_mostly("text", "object", *_INDIRECT):
-            message = f"found {show(key.values[0])} under {key.name!r}; expected numbers in a column, as 1234.5"
-            message += f"; of an object: --roles {key.path}=column" * (key.path != key.name)
-            raise Problem("columns", message)
+        if roles.get(key.name) == "column":
+            _check_column(key)
     likely = {key.name for key in free if key.is_gain and not live}
     gain, gains = _gain(form, [key for key in free if key.name not in roles], roles, likely)
     likely |= {key.name for key in free if gain and key.may_be_gain}  # other words on what is right
@@ -421,6 +419,18 @@ def _with_columns(
     form = replace(form, columns=columns, along=lists, omissions=frozenset(omissions), gains=gains)
     role_keys = {*form.inner, *extra_keys, *lists.values()} | (set() if form.many else form.outer)
     return form, role_keys | ({*_SPECIAL, *names} - omissions if form.whole else set())
+
+
+def _check_column(key: JsonKey) -> None:
+    """Say which values of a column that the user names are no numbers. Raises Problem where most are none."""
+    if key.is_mostly("text", "object", *_INDIRECT):
+        message = f"found {show(key.values[0])} under {key.name!r}; expected numbers in a column, as 1234.5"
+        message += f"; of an object: --roles {key.path}=column" * (key.path != key.name)
+        raise Problem("columns", message)
+    odd = [value for value in key.values if isinstance(value, str) and not isinstance(as_number(value), int | float)]
+    if odd:
+        message = "%r: %d of %d values are no numbers, as %r: 0 for these, or, where nearly all lists have it, bad"
+        log.warning(message, key.name, len(odd), len(key.values), odd[0])
 
 
 def _gain(

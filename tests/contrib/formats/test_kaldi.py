@@ -194,3 +194,13 @@ def test_a_path_that_is_no_such_folder_is_an_error(name: str, tmp_path: Path) ->
     for path in (f"{tmp_path}/{name}", "-"):
         with pytest.raises(DataError, match="expected a folder with 1best_recog, 2best_recog and so on"):
             list(reader.read(path))
+
+
+def test_scores_before_the_words_are_said_to_be_words(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "said").write_text("a-1 -12.5 it rains\na-2 -13.5 it rained\n")
+    (tmp_path / "words").write_text("a-1 2.5 percent\na-2 two percent\n")
+    for name in ("words", "said"):
+        list(make_reader("kaldi").read(tmp_path / name))
+    assert [record.getMessage().partition(";")[0] for record in caplog.records] == [
+        f"{tmp_path / 'said'}: each text begins with a number of its own"
+    ]
