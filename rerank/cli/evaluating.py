@@ -160,7 +160,7 @@ def oracle(
     if not any(base.size for _, base, *_ in every):
         raise count.nothing(path)
     content.check(count)
-    log_account(account := Account.of(path, first, measure=measure.words, measured=measure.measured))
+    log_account(account := Account.of(path, first, metric=measure))
     amiss = doubts_of_lists(first, measure, form.get("roles"))
     cli.show(*amiss, doubts=amiss, **account_entry(account))
     statistics = list_statistics(measured_corpus(every, measure), measure)

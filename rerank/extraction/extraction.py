@@ -293,8 +293,7 @@ class Extraction:
                 save_joined(self._directory / name, pieces(name), cuts=cuts, synced=False)
             corpus, *origins = [Corpus.load(self._directory / name, trusted=True) for name in names]
         facts = {**self._count.as_dict(), "seconds": time.monotonic() - self._start}
-        metric = self._content.metric
-        account = Account.of("", self._first, measure=metric.words, measured=metric.measured)
+        account = Account.of("", self._first, metric=self._content.metric)
         roles = self._first[0].roles if self._first else None
         facts |= account_entry(account) | {"roles": {} if roles is None else roles.key_roles}
         user_roles = getattr(self._recipe.data, "roles", None)

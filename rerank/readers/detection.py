@@ -275,13 +275,10 @@ class Account:
     measure: str = ""  # what is measured, and why
 
     @staticmethod
-    def of(
-        name: str, items: Iterable[Lists], format: str = "", measure: str = "", measured: Sequence[str] = ()
-    ) -> "Account | None":
-        """The account of lists called ``name``, by default like their file; None if none of them has candidates.
-
-        measured: the columns that the measure is of.
-        """
+    def of(name: str, items: Iterable[Lists], format: str = "", metric: Any = None) -> "Account | None":
+        """The account of lists called ``name``, by default like their file, and what measures them; None if none of
+        them has candidates."""
+        measure, measured = ("", ()) if metric is None else (metric.words, metric.measured)
         every = list(islice(with_candidates(items), ACCOUNT_LISTS))
         if not every:
             return None

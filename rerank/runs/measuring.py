@@ -185,7 +185,7 @@ def _measure(
                 sampler.add(item.lists)
                 examples += [item.lists][: ACCOUNT_LISTS - len(examples)]
         count.warn()
-    log_account(Account.of("", examples, measure=content.metric.words, measured=content.metric.measured))
+    log_account(Account.of("", examples, metric=content.metric))
     sample = sampler.finish()
     if scorer is not None:
         for line in training_differences(sample, content, scorer.model.about.get("columns", {}), scorer.model.seen):

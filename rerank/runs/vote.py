@@ -243,7 +243,7 @@ def load_source(
     for line in remarks_on_all(map("the score column {!r}".format, names), matrix, corpus.lists):
         log.warning("%s", line)
     doubts = doubts_of_lists(sample, content.metric, reader.get("roles")) + doubts_of_base(base, reader, [corpus])
-    log_account(account := Account.of("", sample, measure=content.metric.words, measured=content.metric.measured))
+    log_account(account := Account.of("", sample, metric=content.metric))
     fold = np.random.default_rng(seed).permutation(corpus.list_count) % folds
     about = base, " ".join(doubts), account
     return ListSource(corpus, content.metric, answers, tuple(names), matrix, fold, *about)

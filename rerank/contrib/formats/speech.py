@@ -18,7 +18,7 @@ from rerank.readers.reader import Order, Problem, Reader, Scores, check_names, e
 from rerank.readers.sides import ById
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
-from rerank.storage.streams import PathLike, Writable, open_stream, split_paths, stream_name
+from rerank.storage.streams import PathLike, Writable, open_stream, split_paths, start_alone, stream_name
 
 
 class KeyedLine(NamedTuple):
@@ -156,7 +156,7 @@ class KaldiReader(WrittenAsJsonl, TextReader):
                 message += "is this several lists?" if number <= before else "are lines lost, or in another order?"
                 raise Problem("id", message)
         scores = [match[0] for words, *_ in content if (match := _SCORE.match(words.value))]
-        if len({*scores}) == len(content) > 1:
+        if len({*scores}) == len(content) > 1 and start_alone.get() is None:  # of a file that is no other's
             message = "each text begins with a number of its own; scores are in another file: WORDS,SCORES --reader "
             say_once(f"{content[0][0].path}: {message}'{{name: kaldi, costs: [score]}}'", logging.WARNING)
         return Draft.of(content, self._candidate, lines=[words.number for words, *_ in content])

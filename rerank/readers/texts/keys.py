@@ -50,7 +50,6 @@ NAMES = {
 VERDICT_WORDS = {*NAMES["gain"], "accuracy", "correctness", "positive", "passing", "match"}  # in names of gains
 # Gains that may be beyond 1, if they are whole numbers.
 GRADED = "label", "labels", "relevance", "grade", "rel", "qrel", "judgment", "judgement", "ytrue"
-GRADES = {*range(6)}  # usual ones
 # What a candidate comes to.
 ANSWER_KEYS = "answer", "predicted_answer", "extracted_answer", "extracted", "final_answer", "parsed_answer", "parsed"
 # What is measured against a reference, or says which is the best: nobody has it in use, so it is no column unless the
@@ -134,7 +133,7 @@ class JsonKey:
         words = {word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+", self.name)}
         verdicts = {as_number(value) for value in self.values if isinstance(value, bool | int | float | str)}
         return not (self.steady or SCORE in words or words.isdisjoint(VERDICT_WORDS)) and (
-            verdicts == {0, 1} or (not words.isdisjoint(GRADED) and len(verdicts) > 1 and verdicts <= GRADES)
+            verdicts == {0, 1} or (not words.isdisjoint(GRADED) and len(verdicts) > 1 and verdicts <= {*range(6)})
         )
 
     def __str__(self) -> str:

@@ -8,8 +8,9 @@ import pytest
 from outcomes import read_lists
 
 from rerank.base.errors import DataError
+from rerank.readers.detection import format_of
 from rerank.readers.lists import Lists
-from rerank.readers.reader import make_reader
+from rerank.readers.reader import make_reader, readers
 
 WORDS = b"utt-0001-1 it rained .\nutt-0001-2 it rains .\nutt-0002-1 \nutt-0002-2\tyes\n"
 LM = b"utt-0001-1 35.25\nutt-0001-2 36.5\nutt-0002-1 4.75\nutt-0002-2 5\n"
@@ -199,6 +200,8 @@ def test_a_path_that_is_no_such_folder_is_an_error(name: str, tmp_path: Path) ->
 def test_scores_before_the_words_are_said_to_be_words(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "said").write_text("a-1 -12.5 it rains\na-2 -13.5 it rained\n")
     (tmp_path / "words").write_text("a-1 2.5 percent\na-2 two percent\n")
+    assert format_of(str(tmp_path / "said"), readers) == "kaldi"
+    assert not caplog.records  # a reader that is tried says nothing
     for name in ("words", "said"):
         list(make_reader("kaldi").read(tmp_path / name))
     assert [record.getMessage().partition(";")[0] for record in caplog.records] == [
