@@ -203,7 +203,8 @@ def results_table(metrics: Metrics, split: str, *, narrow: bool = False) -> Text
 
 def headline(metrics: Metrics) -> dict[str, Any] | None:
     """Base, chosen run and oracle on the first test split, as tiles and one sentence; None without one."""
-    measure, predictor, split = primary_of(metrics), metrics["predictor"], next(iter(splits_of(metrics)), "")
+    measure, predictor = primary_of(metrics), metrics.get("predictor", "")  # a task of somebody's own may have none
+    split = next(iter(splits_of(metrics)), "")
     base, score, oracle = (
         value_at(metrics, "splits", split, name, measure.key) for name in ("base", predictor, "oracle")
     )
