@@ -226,8 +226,10 @@ def table_of_weights(
     oracle = by.pop("oracle")
     run_columns = [k for k, name in enumerate(names) if name.startswith(MINMAX)]  # other columns of a run order alike
     columns_alone = run_columns or [k for k, name in enumerate(names) if name != source.base]
-    if len(names) > 1 and len(columns_alone) <= MAX_ALONE:
+    few = len(columns_alone) <= MAX_ALONE
+    if len(names) > 1 and few:
         by |= {f"{names[k]} alone": raw[k] for k in columns_alone}
+    if len(names) > 1 and (few or run_columns):
         by[COMBSUM if run_columns else SUM] = raw[run_columns or slice(None)].sum(axis=0)
     for name in (MAXENT, WEIGHED):
         by[name] = vote.fold_scores(source, [fit[name] for fit in by_fold], agree=False)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from rerank import evaluate, fit, read
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.classification.recipe import ExampleData, SourceSettings
 from rerank.contrib.classification.sets import load_set
+from rerank.contrib.search.fuse import fuse_runs
 from rerank.contrib.search.letor import LetorReader
 from rerank.contrib.search.trec import TrecReader, read_qrels, read_run
 from rerank.readers.detection import format_of
@@ -382,3 +384,14 @@ def test_a_letor_file_is_ranked_and_its_qid_is_not_ignored(tmp_path: Path, caplo
     assert found["average"]["ndcg@10"] > found["base"]["ndcg@10"] + 0.1
     load_set(ExampleData(), "x", SourceSettings(path=str(tmp_path / "dev.svm")), 1)
     assert "qid is ignored" in caplog.text
+
+
+def test_more_runs_than_are_shown_by_their_columns_are_fused(tmp_path: Path) -> None:
+    random, runs = np.random.default_rng(1), [str(tmp_path / f"run{k}") for k in range(12)]
+    (tmp_path / "qrels").write_text("".join(f"{q} 0 d{y} {(q + y) % 3 == 0:d}\n" for q in range(20) for y in range(4)))
+    for run in runs:
+        lines = (f"{q} Q0 d{y} {y + 1} {random.random()} x\n" for q in range(20) for y in range(4))
+        Path(run).write_text("".join(lines))
+    assert {"CombSUM", "RRF", *map(os.path.basename, runs)} <= {
+        *fuse_runs(runs, str(tmp_path / "qrels"), {"name": "ndcg"}).results.rows
+    }
