@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rerank.base.encoding import amount
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import MAX_COLUMNS, ColumnSpread, Corpus, concatenate, save_joined
@@ -170,6 +171,9 @@ class Extraction:
             raise failure[0]
         for line in str(self._count).splitlines()[1:]:
             log.warning("%s: %s", self._split, line)
+        if self._count.empty:
+            how = "are not measured" if getattr(self._content.metric, "lower", False) else "count as an empty choice"
+            log.info("%s: %s without candidates %s", self._split, amount(self._count.empty, "list"), how)
         for source, lists in self._sources().items():
             if not lists:
                 files = self._recipe.data.files(source).get("nbest", [""])

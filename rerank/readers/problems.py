@@ -89,6 +89,7 @@ class SkipCount:
     lists: int = 0
     candidates: int = 0
     duplicates: int = 0
+    empty: int = 0  # lists without candidates
     reasons: Counter[str] = field(default_factory=Counter)  # bad lists by reason,
     first: dict[str, str] = field(default_factory=dict)  # and the first message for each, with its place
     candidate_reasons: Counter[str] = field(default_factory=Counter)  # the same for candidates left out of good lists
@@ -129,6 +130,7 @@ class SkipCount:
         self.lists += lists.list_count
         self.candidates += len(lists)
         self.duplicates += sum(lists.side("duplicates"))
+        self.empty += int(np.count_nonzero(np.diff(lists.first) == 0))
         self.normal_forms.update(changes or {})
         for absent in lists.side("absent"):
             self.absent.update(absent)

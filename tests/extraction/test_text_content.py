@@ -372,3 +372,17 @@ def test_gains_of_other_answers_are_said(alike: bool, tmp_path: Path, caplog: py
     said = [one.message for one in caplog.records if "same answer have different gains" in one.message]
     assert bool(said) != alike
     assert alike or said[0].startswith("train: in 8 of 8 lists")
+
+
+@pytest.mark.parametrize(("lower", "how"), [(False, "count as an empty choice"), (True, "are not measured")])
+def test_lists_without_candidates_are_said(
+    lower: bool, how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    candidates = [{"text": f"t{k}", "score": k, "gain": k % 2} for k in range(2)]
+    lists = [{"candidates": [] if i in (3, 5) else candidates} for i in range(8)]
+    (tmp_path / "lists.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lists))
+    data = {"nbest": str(tmp_path / "lists.jsonl"), "dev": None, "tests": [], "references": None, "sources": None}
+    settings = {"features": {"set": "base"}, "metric": {"name": "gain", "lower": lower}, "data": data}
+    with caplog.at_level("INFO", "rerank"):
+        extract_training(read_settings({"name": "empty", "task": "ranking"} | settings))
+    assert f"train: 2 lists without candidates {how}" in caplog.text
