@@ -37,6 +37,7 @@ from rerank.features.counting import (
 )
 from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import FeatureTable, HashedTable, dense_columns, hashed_columns
+from rerank.metrics.gain import Gain
 from rerank.pool import Engine, require
 from rerank.readers.detection import ACCOUNT_LISTS, Account, account_entry, with_candidates
 from rerank.readers.lists import Lists
@@ -172,7 +173,8 @@ class Extraction:
         for line in str(self._count).splitlines()[1:]:
             log.warning("%s: %s", self._split, line)
         if self._count.empty:
-            how = "are not measured" if getattr(self._content.metric, "lower", False) else "count as an empty choice"
+            metric = self._content.metric
+            how = "are not measured" if isinstance(metric, Gain) and metric.lower else "count as an empty choice"
             log.info("%s: %s without candidates %s", self._split, amount(self._count.empty, "list"), how)
         for source, lists in self._sources().items():
             if not lists:

@@ -171,10 +171,10 @@ class ExampleKind(Kind[ClassificationRecipe]):
             sentence = f"Over {len(groups)} sets {first[0]} has the best mean rank, {fixed(first[1])}"
             return {"tiles": tiles, "sentence": f"{sentence}; {second[0]} follows with {fixed(second[1])}."}
         tiles, sentences = [], list[str]()
-        over, accuracy = "seeds" if len(self.recipe.run_seeds) > 1 else "folds", self.recipe.measure == "accuracy"
+        over = "seeds" if len(self.recipe.run_seeds) > 1 else "folds"
         for name, entries in groups.items():
-            best = min(entries, key=lambda entry: abs(accuracy - entry["mean"]))
-            error = fixed(100 * abs(accuracy - best["mean"]))
+            errors = [1 - entry["mean"] if self.recipe.measure == "accuracy" else entry["mean"] for entry in entries]
+            best, error = entries[int(np.argmin(errors))], fixed(100 * min(errors))
             how = f"mean of {best['values']} {over}" if best["values"] > 1 else "of the test part"
             how += f" ±{fixed(100 * best['se'])}" if best["se"] is not None else ""
             sentence = f"On {name}, {best['run']} errs on {error} % of the test examples ({how})"
