@@ -289,7 +289,7 @@ def learning_figure(curve: Mapping[str, Any], measure: Measure, dev: str) -> pag
     rate = "" if abs(doublings - 1) < 0.05 else f", {measure.signed(step / doublings)} per doubling"
     helps = test["p"] < tables.SIGNIFICANT_BELOW and measure.better(step) > 0
     caption = (
-        f"Doubling the training lists changes {measure.heading} on {split} by {measure.signed(curve['slope'])} (least "
+        f"Doubling the training lists changes {measure.name} on {split} by {measure.signed(curve['slope'])} (least "
         f"squares over {len(points)} sizes). The last step, from {sizes[-2]:,} to {sizes[-1]:,} lists, brought "
         f"{measure.signed(step)}{rate}: {tables.verdict(test, lower_is_better=measure.lower_is_better)}. More lists "
         f"{'are likely to' if helps else 'may not'} help."

@@ -229,9 +229,9 @@ def headline(metrics: Metrics) -> dict[str, Any] | None:
         ("Nonzero weights", weights, f"of {count(columns)} feature columns" if columns else ""),
     ]  # fmt: skip
     choice = f", the best of {runs} runs on {dev_of(metrics)}," if runs > 1 else ""
-    outcome = judge(amount=f"{measure.text(abs(score - base))} {measure.heading}")
+    outcome = judge(amount=f"{measure.text(abs(score - base))} {measure.name}")
     sentence = (
-        f"On {split}, {winner['name']} (seed {winner['seed']}){choice} reaches {measure.heading} {measure.text(score)} "
+        f"On {split}, {winner['name']} (seed {winner['seed']}){choice} reaches {measure.name} {measure.text(score)} "
         f"with its {predictor} predictor; the base has {measure.text(base)}{f': {outcome}' if outcome else ''}."
     )
     notes = metrics.get("second"), metrics.get("base_doubt"), base_warning(metrics), exact_match_loss(metrics, split)
@@ -250,7 +250,7 @@ def base_warning(metrics: Metrics) -> str:
         score, subject, where = folds["base"], "Nothing", f"{held_out} training lists held out in turn"
     else:
         score, subject, where = base["dev"], "No epoch", base["split"]
-    outcome = f"{subject} beat the base on {where} ({measure.heading} {measure.text(score)})"
+    outcome = f"{subject} beat the base on {where} ({measure.name} {measure.text(score)})"
     decoding = metrics["training"].get("decode") or {"use": ""}
     if decoding["use"]:
         dev = decoding[decoding["use"]]["dev"]

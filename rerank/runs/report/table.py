@@ -136,6 +136,15 @@ class Measure:
     digits: int = 2
     lower_is_better: bool = False
 
+    @property
+    def name(self) -> str:
+        """The heading as a sentence has it.
+
+        >>> Measure("gain", "errors (lower is better)").name
+        'errors'
+        """
+        return self.heading.removesuffix(" (lower is better)")
+
     def text(self, value: float | None) -> str:
         """``value`` in its scale."""
         return fixed(None if value is None else self.scale * value, self.digits)
