@@ -43,12 +43,14 @@ VALUE = regex.compile(r"(?:(?:[a-z]=)?[\\{(\[]*-?\d[\d./]*(?:E[+-]\d+)?[\\)\]}]*
 WORD = regex.compile(r"(?<![\\\p{L}])(?:\p{L}{3,}|\p{L}\p{Ll})(?!\p{L})")
 SPACE = regex.compile(r"(?:(?<!\\[a-zA-Z]+)\s+|\s+(?![a-zA-Z]))(?<!\d\s+(?=\d))")  # that parts nothing in a formula
 _END = r"(?![a-zA-Z])"  # of a command
-_SIGNS = str.maketrans(
+_FRACTIONS = str.maketrans({"½": r"\frac12", "⅓": r"\frac13", "⅔": r"\frac23", "¼": r"\frac14", "¾": r"\frac34"})
+_SIGNS = _FRACTIONS | str.maketrans(
     {"−": "-", "×": "*", "·": "*", "°": " ", "π": r"\pi ", "√": r"\sqrt ", "∞": r"\infty ", "∪": r"\cup ", "∈": r"\in "}
     | {"≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ", "≈": r"\approx ", "²": "^2", "³": "^3"}
 )
 _ROWS = (
     (r"(?<=\d)\s*(?:\{\s*,\s*\}|,?\s*\\!|\\,)\s*(?=\d{3}(?!\d))", ""),
+    (r"(?<=(?<![\d.,] ?)[1-9]\d{0,2}(?:\p{Zs}\d{3})*)\p{Zs}(?=\d{3}(?:\p{Zs}\d{3})*+(?![\d/]|\p{Zs}\d|,\d))", ""),
     (rf"\\(?:left|right|displaystyle|[bB]igg?[lr]?){_END}|\\?[$€£¥%]|(?<!\\)\\[()\[\]]", ""),
     (rf"(?<!\\)\\[,!;: ]|~|\\q?quad{_END}|\^\s*\{{?\s*\\circ{_END}\s*\}}?|\\degree{_END}", " "),
     (r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|math(?:rm|bf|it|sf)|mbox|operatorname\*?)\s*\{([^{}]*)\}", r" \1 "),
@@ -62,7 +64,7 @@ _ROWS = (
     (r"([\^_])\s*\{\s*(\w)\s*\}", r"\1\2"),
     (rf"\\([lgn])eq{_END}", r"\\\1e "),
     (r"!=", r"\\ne "),
-    (r"(?<=\d\s*(?:[cdk]?m| [ms]|ft|in|yd|feet|inches|units)) ?\^[23](?!\d)", ""),
+    (r"(?<=[\d}]\s*(?:[cdk]?m| [ms]|ft|in|yd|feet|inches|units)) ?\^[23](?!\d)", ""),
     (r"(?<=[\d)}])\s*,?\s+(?:and|or)\s+(?=[-\d\\(])", ", "),
     (r"\s+", " "),
 )
@@ -104,7 +106,7 @@ def clean(text: str) -> str:
 
 def split_parts(text: str) -> list[str]:
     """The parts between commas that are in no brackets; none if brackets are not closed."""
-    if regex.search(r",\s", text):  # by which others are told from those that group digits
+    if regex.search(r",\s|,0\d\d(?!\d)", text):  # by which others are told from those that group digits
         text = regex.sub(
             r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?!\d|,\d)", lambda number: number[0].replace(",", ""), text
         )
@@ -114,14 +116,15 @@ def split_parts(text: str) -> list[str]:
 
 def _value(text: str) -> str:
     """The form of a text that is ``clean``."""
-    text = text.lstrip(" ,;:*`").rstrip(" .,;:*`")
-    if number := _number(text):
+    text = text.lstrip(" ,;:*`").rstrip(" .,;:*`").removeprefix(r"\approx").lstrip()
+    name = _NAME.match(text)
+    if number := _number(text) or (name and _number(text[name.end() :])):
         return number
     if len(parts := split_parts(text)) > 1:
         names = {name[1] for part in parts if (name := _NAME.match(part.strip()))}
         items = list(map(_expression if len(names) > 1 else _value, parts))
         return ", ".join(items if WORD.search(text) else sorted(items))
-    if name := _NAME.match(text):
+    if name:
         return _value(text[name.end() :].rpartition("=")[2])
     if (exact := text.partition(r"\approx")[0]) not in ("", text):
         return _value(exact)
@@ -173,7 +176,7 @@ MATH, MATH_SECONDS = "math-verify", 2  # that it may take to read an expression,
 WINDOW = 200  # characters on either side of a number among which the formula is that it is part of
 LAST_LETTER = "E"  # the last letter that may be an answer, unless a right one is behind it
 EDGES = " .,;:!?*/='`\"“”#|_~<>"  # of formulas
-OUTER = " .,;:!?…\"'`´“”„‘’«»*_()[]{}<>"
+OUTER = " .,;:!?…\"'`´“”„‘’«»*_()[]{}<>¡¿、。，；：！？（）「」『』【】《》"
 
 BOX = regex.compile(r"\\(?:boxed|fbox)\s*\{|\\.|[{}]", regex.DOTALL)
 CHOICE = regex.compile(r"\W*([A-Z])(?:\W*|[).:]\s(?!.*\b[A-Z]\b).*)")  # a letter, and what it stands for
@@ -181,7 +184,7 @@ NO_ARTICLE = r"(?!(?<=[AI])\s+(?!(?:is|was|and|or|because|since|as)\b)[a-z])(?!\
 RUN = regex.compile(  # of what formulas are made of
     r"(?:\\[a-zA-Z]+ ?| (?=\\[a-zA-Z])|[(\[](?:\\[a-zA-Z]+|[^()\[\]\p{L}]|\b\p{L}\b)*+[)\]]|[\d.,(){}\[\]|\\_-]|"
     r"(?<=\d):(?=\d)|(?<!\p{L})(?!(?<=\d)[mghsL]\b)[a-zA-Z](?!\p{L})| ?[+*/<>^=] ?|"
-    r" (?:\p{L}+illion|thousand|dozen)\b|(?<=[\d)}]|\b[a-z]) - (?=[\d(\\]))++"
+    r" (?:\p{L}+illion|thousand|dozen)\b|(?<=[\d)}]|\b[a-z]) - (?=[\d(\\])|(?<== -) (?=\d))++"
 )
 VARIABLE = regex.compile(r"(?<![\\\p{L}])[a-zA-Z](?!\p{L})")
 FORMULA = regex.compile(rf"[\\^_(\[{{]|\d:\d|\d \p{{L}}|{VARIABLE.pattern}")
@@ -201,7 +204,7 @@ def _last(pattern: Any, text: str) -> str | None:
 def _last_number(text: str) -> str | None:
     if (box := find_box(text)) is not None or (len(text) <= MAX_ANSWER and VALUE.fullmatch(plain(text))):
         return text if box is None else box
-    text = regex.sub(r"(\\[a-zA-Z]+)(?=\d)", r"\1 ", regex.sub(NEWLINE, "\n", text))
+    text = regex.sub(r"(\\[a-zA-Z]+)(?=\d)", r"\1 ", regex.sub(NEWLINE, "\n", text).translate(_FRACTIONS))
     if not (numbers := list(NUMBER.finditer(text))):
         return None
     last, (start, end) = str(numbers[-1][0]), numbers[-1].span()
@@ -217,7 +220,7 @@ def _formula(line: str) -> str:
     first, last = next(run.span() for run in RUN.finditer(line) if run.end() >= end)
     before, _, left = line[first:start].rpartition("=")
     left = f"{before}={left}" if VARIABLE.search(before) else left
-    formula = (left + line[start:end] + line[end:last].partition("=")[0]).strip(EDGES).rstrip("\\.")
+    formula = (left.lstrip(EDGES) + line[start:end] + line[end:last].partition("=")[0]).rstrip(EDGES).rstrip("\\.")
     whole = len(formula) < WINDOW and split_parts(formula)
     return formula if whole and (FORMULA.search(formula) or VALUE.fullmatch(plain(formula))) else ""
 
@@ -225,7 +228,7 @@ def _formula(line: str) -> str:
 def _letter(reach: str, text: str) -> str | None:
     if (box := find_box(text)) is not None:
         return letter_in(box) or box
-    return _last(regex.compile(rf"(?<![\w'’])[A-{reach}](?![\w'’]){NO_ARTICLE}"), text)
+    return _last(regex.compile(rf"(?<!\w['’]?)[A-{reach}](?!['’]?\w){NO_ARTICLE}"), text)
 
 
 def letter_in(text: str) -> str:
@@ -254,18 +257,24 @@ def find_box(text: str) -> str | None:
 
 def _of_json(key: str, text: str) -> str | None:
     text = ESCAPES.sub(lambda escape: escape[0] if escape[1] else "\\\\", text)
-    decoder = json.JSONDecoder(strict=False, parse_int=plain, parse_float=plain)
-    at, tries, answer = text.find("{"), MAX_TRIES, None
+    values: list[Any] = [None]  # of the objects that have the key, also in others
+
+    def note(item: dict[str, Any]) -> dict[str, Any]:
+        values.extend(value for name, value in item.items() if name == key and value is not None)
+        return item
+
+    decoder = json.JSONDecoder(strict=False, parse_int=plain, parse_float=plain, object_hook=note)
+    at, tries = text.find("{"), MAX_TRIES
     while at >= 0 and tries:
         try:
-            item, at = decoder.raw_decode(text, at)
-            if (value := item.get(key)) is not None:
-                form = as_json(value, sort_keys=True, ensure_ascii=False, allow_nan=True)
-                answer = value if isinstance(value, str) else form
+            at = decoder.raw_decode(text, at)[1]
         except (ValueError, RecursionError):
             at, tries = at + 1, tries - 1
         at = text.find("{", at)
-    return answer
+    value = values[-1]
+    if value is None or isinstance(value, str):
+        return value
+    return as_json(value, sort_keys=True, ensure_ascii=False, allow_nan=True)
 
 
 def _simplify(text: str) -> str | None:
