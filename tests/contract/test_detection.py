@@ -457,3 +457,18 @@ def test_numbers_far_apart_are_an_error_and_not_a_million_empty_lists(tmp_path: 
         for policy in ("error", "skip"):
             with pytest.raises(DataError, match="at most 10,000"):
                 list(read_lists(make_reader("moses"), path, policy))
+
+
+# A count of candidates is not fulfilled by what is looked at, nor has an object of JSON its end there.
+ENDLESS = [name for name in SINGLE if name not in ("charniak", "trees with counts", "sockeye") and ":" not in name]
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_first_list_that_is_longer_than_what_is_looked_at_has_its_format(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("readers.detection", "storage.streams"):
+        monkeypatch.setattr(f"rerank.{module}.START_SIZE", 4000)
+    form, path = FORMATS[name], tmp_path / "lists"
+    path.write_bytes(form.whole(0, [form.candidate(0, k) for k in range(500)]))
+    assert format_of(str(path), readers) == name.split()[0]
