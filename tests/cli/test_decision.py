@@ -274,14 +274,6 @@ def test_out_and_in_again(small_run: Path, tmp_path: Path, rerank: Command) -> N
     assert "already exists" in refused.err
 
 
-def test_errors_of_import_name_the_line(small_run: Path, tmp_path: Path, rerank: Command) -> None:
-    (tmp_path / "w").write_text("base 1\nRule|NP 3\n")
-    done = rerank("import", tmp_path / "w", "--like", small_run / "model", "-o", tmp_path / "m")
-    assert done.code == 2
-    assert f"{tmp_path / 'w'}:2: the model has no feature 'Rule|NP'" in done.err.replace("\n", "")
-    assert not (tmp_path / "m").exists()
-
-
 def test_errors_of_export(small_run: Path, tmp_path: Path, rerank: Command) -> None:
     model = small_run / "model"
     for arguments, message in [

@@ -191,16 +191,6 @@ def test_no_measure_is_written_for_what_words_do_not_tell(texts: tuple[str, str]
     assert rerank(*arguments, "--metric", "match").code == 0
 
 
-def test_files_called_train_and_test_are_splits_though_both_count_their_ids(tmp_path: Path, rerank: Any) -> None:
-    lines = "".join(
-        json.dumps({"id": f"m{k}", "candidates": [{"text": "a b c d", "gain": 1}]}) + "\n" for k in range(3)
-    )
-    made = rerank(
-        "new", *(write(tmp_path, f"{name}.jsonl", lines) for name in ("train", "test")), "-o", tmp_path / "r.yaml"
-    )
-    assert (made.code, load_recipe(tmp_path / "r.yaml").data.tests) == (0, ("test",)), made
-
-
 def test_sentences_and_examples(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     sentences = "".join("the DT\ndog NN\nbarks VB\n\n" for _ in range(9))

@@ -26,14 +26,6 @@ def served(small_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield found
 
 
-def test_lists_by_url_are_those_on_disk(served: Served, small_run: Path, small_data: Path) -> None:
-    model = library.load(small_run / "model")
-    found = list(model.rank_many(f"{served.url}/parses/test.nbest.gz"))
-    expected = list(model.rank_many(small_data / "test.nbest.gz"))
-    assert [each.order.tolist() for each in found] == [each.order.tolist() for each in expected]
-    assert [each.scores.tolist() for each in found] == [each.scores.tolist() for each in expected]
-
-
 def test_side_files_by_url(served: Served) -> None:
     def read(root: str) -> list[library.NBest]:
         sides = {"references": [f"{root}/test.ref.gz"], "sources": f"{root}/test.src.gz"}

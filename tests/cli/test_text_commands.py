@@ -18,8 +18,6 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.models.model import Model
 from rerank.runs import experiment
 
-REPOSITORY = Path(__file__).parents[2]
-
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -115,18 +113,6 @@ def test_a_column_that_learning_leaves_out_is_weighed_at_last(data: Path, worksp
         small_texts.recipe(data, features={"apart": ["LM0"]}, mert={"columns": ["TM0_0"]})
     with pytest.raises(RecipeError, match="found 'LM9'; expected dense columns: "):
         experiment.run(small_texts.recipe(data, mert={"columns": ["LM9"]}), workspace / "commands" / "refused")
-
-
-def test_the_recipe_of_transcripts(workspace: Path, monkeypatch: pytest.MonkeyPatch, rerank: Command) -> None:
-    monkeypatch.chdir(REPOSITORY)
-    output = workspace / "commands" / "asr"
-    assert rerank("run", "recipes/asr.yaml", "-o", output).code == 0
-    found = json.loads((output / "metrics.json").read_text())
-    wer = {name: report["wer"] for name, report in found["splits"]["test"].items()}
-    assert wer["base"] - wer["average"] > 0.05
-    assert found["significance"]["test"]["average_vs_base"]["p"] < 0.01
-    assert wer["base"] - wer["logistic"] > 0.025  # what dense columns reach alone
-    assert re.search(r"A .* 1\n", rerank("compare", output, output, "--predictor", "logistic").out)
 
 
 # rerank as a filter

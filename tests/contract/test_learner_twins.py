@@ -175,13 +175,9 @@ def assert_votes_equal_brute_force(learner: Learner, training: Corpus, corpus: C
 
 
 @every_learner
-def test_votes_equal_brute_force_on_real_numbers(name: str, parameters: dict[str, Any]) -> None:
-    assert_votes_equal_brute_force(make(name, parameters), real_corpus(5, 60, False), real_corpus(6, 20, False))
-
-
-@every_learner
-def test_votes_equal_brute_force_on_whole_numbers(name: str, parameters: dict[str, Any]) -> None:
-    assert_votes_equal_brute_force(make(name, parameters), real_corpus(5, 60, True), real_corpus(6, 20, True))
+@pytest.mark.parametrize("whole", [False, True])
+def test_votes_equal_brute_force(name: str, parameters: dict[str, Any], whole: bool) -> None:
+    assert_votes_equal_brute_force(make(name, parameters), real_corpus(5, 60, whole), real_corpus(6, 20, whole))
 
 
 @every([variant for variant in variants() if variant.values[1].get("loss") == "exponential"])

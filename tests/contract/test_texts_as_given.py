@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import small
 from commands import Command, Result, failed
 from hypothesis import given
 from hypothesis import strategies as st
@@ -307,35 +306,3 @@ def test_errors_and_warnings_over_texts(texts: Path, rerank: Command, tmp_path: 
     assert SHOWN_ID in said
     assert f"new{WORD}" in said
     assert "\x1b" in Path(ranked).read_text()  # data go through as they are
-
-
-def evil_parses(root: Path) -> None:
-    """The small slices with evil ids, labels and words; a line end can be in none of them."""
-    small.write_slices(root)
-    for split in small.SIZES:
-        lists, golds = small.lists_of(root / f"{split}.nbest.gz"), small.golds_of(root / f"{split}.gold.gz")
-        lists = [text.replace("\t", f"\t{EVIL}", 1) for text in lists]
-        changed = [[re.sub(r"\((DT|NP) ", rf"(\1{EVIL} ", text) for text in texts] for texts in (lists, golds)]
-        changed = [[re.sub(r" (\w+)\)", rf" {EVIL}\1)", text) for text in texts] for texts in changed]
-        small.write_lists(root / f"{split}.nbest.gz", changed[0])
-        small.write_golds(root / f"{split}.gold.gz", changed[1])
-
-
-def test_commands_over_parses(rerank: Command, tmp_path: Path) -> None:
-    if not small.QUICKSTART.exists():
-        pytest.skip("data/quickstart is missing; make it with data/make_quickstart.py")
-    evil_parses(tmp_path)
-    made: dict[str, Any] = small.settings(tmp_path, features={"templates": ["Rule", "Word(k=2)"]}, examples=3)
-    (tmp_path / "recipe.json").write_text(json.dumps(made))
-    out = tmp_path / "run"
-    clean(rerank("run", str(tmp_path / "recipe.json"), "--output", str(out)))
-    model, lists, golds = str(out / "model"), str(tmp_path / "test.nbest.gz"), str(tmp_path / "test.gold.gz")
-    assert WORD in clean(rerank("inspect", model))
-    name = small.lists_of(tmp_path / "test.nbest.gz")[0].split("\n")[0].split("\t")[1]
-    assert WORD in clean(rerank("explain", model, lists, "--list", name, "--gold", golds))
-    clean(rerank("oracle", lists, golds, "--reader", "charniak"))
-    assert SHOWN_ID.partition("\\n")[0] in clean(rerank("oracle", lists, str(tmp_path / "dev.gold.gz")), 2)
-    page = (out / "report.html").read_text()
-    assert not RAW.search(page)
-    assert html.escape(WORD) in page
-    assert not RAW.search((out / "log.txt").read_text())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from own_rules import Average
 from strategies import random_corpus, run, targets
-from variants import every_family, every_variant, make
+from variants import every_family, make
 
 from rerank.base.errors import RecipeError
 from rerank.contrib.sklearn.classifiers import OnlineClassifier
@@ -22,7 +22,7 @@ from rerank.learn.train import ListProblem, train
 from rerank.learn.voting import vote
 
 
-@every_variant
+@every_family
 def test_every_learner_keeps_the_contract(name: str, parameters: dict[str, Any]) -> None:
     check_contract(make(name, parameters))
 

@@ -160,23 +160,6 @@ def test_the_script_makes_the_shipped_parses(split: str) -> None:
     assert made.count("(S1 ") > len(expected)
 
 
-@pytest.mark.parametrize(
-    ("name", "sizes", "files"),
-    [("make_asr", {"train": 5, "dev": 2}, 2), ("make_quickstart", {"train": 6, "dev": 1, "test": 1}, 6)],
-)
-def test_a_script_writes_the_same_bytes_each_time(
-    name: str, sizes: dict[str, int], files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script, written = module(name), {}
-    monkeypatch.setattr(script, "SIZES", sizes)
-    for place, seed in {"one": "7", "same": "7", "other": "8"}.items():
-        script.main(["--output", str(tmp_path / place), "--seed", seed])
-        written[place] = {path.name: path.read_bytes() for path in (tmp_path / place).iterdir()}
-    assert len(written["one"]) == files
-    assert written["one"] == written["same"]
-    assert all(written["one"][name] != written["other"][name] for name in written["one"])
-
-
 def test_a_script_writes_over_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("kept")
     with pytest.raises(SystemExit):

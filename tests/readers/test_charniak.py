@@ -8,7 +8,6 @@ import pytest
 from outcomes import good, outline, problem_of
 
 from rerank.readers.lists import Lists
-from rerank.readers.trees import charniak
 from rerank.readers.trees.charniak import CharniakReader
 
 A = b"2\ta\n-1.5\n(S1 (NN one))\n-2.25\n(S1 (NN two))\n\n"
@@ -119,26 +118,6 @@ def test_the_next_list_is_found_without_blank_lines_too(tmp_path: Path, name: st
         data = data.replace(b"\n\n", b"\n")
     text = A.replace(b"\n\n", b"\n") + data + B.replace(b"\n\n", b"\n") + C
     assert [kind for _, kind in outline(read(tmp_path, text))] == [2, reason, 1, 1]
-
-
-def test_bad_lists_one_after_the_other(tmp_path: Path) -> None:
-    reasons, parts = [], []
-    for reason, data, _, _ in BAD.values():
-        if reason != "header" or data[:1] not in (b"(", b"-"):  # a list without any header goes with the one before
-            reasons.append(reason)
-            parts.append(data.replace(b"\tx\n", b"\tx%d\n" % len(parts)))
-    found = read(tmp_path, A + b"".join(parts) + C)
-    assert [kind for _, kind in outline(found)] == [2, *reasons, 1]
-
-
-def test_many_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(charniak, "_FIRST_LINES", 8)
-    for count in (*range(12), 100):
-        data = b"%d\tx\n" % count + b"".join(b"-%d\n(NN x%d)\n" % (i, i) for i in range(count))
-        for blank in (b"", b"\n"):
-            assert outline(read(tmp_path, data + blank + B)) == [("x", count), ("b", 1)]
-        more = read(tmp_path, data.replace(b"%d\t" % count, b"%d\t" % (count + 1)) + b"\n" + B)
-        assert outline(more) == [("x", "too few"), ("b", 1)]
 
 
 def test_write_gives_back_what_was_read(tmp_path: Path) -> None:

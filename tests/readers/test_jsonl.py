@@ -22,7 +22,6 @@ from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
 from rerank.readers.reader import Problem, SkipCount
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.trees.charniak import CharniakReader
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
 
@@ -298,14 +297,6 @@ def test_texts_alone_become_objects_when_they_get_scores(place: Path) -> None:
     assert written(named, None, np.array([1.0]))["candidates"] == [
         {"text": "a", "lm": -3, "score": 1.0, "base_score": -3.0}
     ]
-
-
-def test_lists_of_other_formats_can_be_written(tmp_path: Path, place: Path) -> None:
-    path = tmp_path / "trees"
-    path.write_bytes(b"1\tx\n-1.5\t2\n(S1 (NN caf\xe9))\n")
-    (nbest,) = CharniakReader().read(path)
-    (again,) = read(place, outcomes.written(JsonlReader(), nbest))
-    assert (again.id, again.texts, again.scores.tolist()) == ("x", nbest.texts, [[-1.5, 2.0]])
 
 
 def test_lists_of_texts_of_other_formats_keep_what_they_have(tmp_path: Path, place: Path) -> None:

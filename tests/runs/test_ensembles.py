@@ -164,16 +164,6 @@ def test_it_takes_the_last_lists(texts_data: Path, workspace: Path, monkeypatch:
         assert line[1]["lists"] == 40
 
 
-def test_in_parts_and_in_one_part_it_is_the_same(texts_data: Path, workspace: Path) -> None:
-    one, several = (loaded(texts_data, workspace, data={"shard_size": size}) for size in (100.0, 0.01))
-    found = [dense_line(data.training.corpus, data.table, METRIC) for data in (one, several)]
-    assert several.training.corpus.cuts.size > 2
-    for each in found:
-        np.testing.assert_allclose(each[0][DENSE_LINE].w, found[0][0][DENSE_LINE].w, rtol=1e-6)
-    chosen = choices(one.others["test"].corpus, found[0][0][DENSE_LINE])
-    assert np.array_equal(chosen, choices(several.others["test"].corpus, found[1][0][DENSE_LINE]))
-
-
 def test_with_text_features_it_sees_only_dense_columns(texts_data: Path, workspace: Path) -> None:
     data = loaded(texts_data, workspace, features={"set": "text", "templates": []})
     found = dense_line(data.training.corpus, data.table, METRIC)

@@ -375,17 +375,6 @@ def test_the_files_of_lists_are_named_in_errors(tmp_path: Path) -> None:
 # Reading
 
 
-def test_bad_lists_are_errors_or_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "lists").write_text('{"candidates": ["a"]}\nnothing\n{"candidates": ["b"]}\n')
-    with pytest.raises(rerank.RerankError, match=r"lists:2"):
-        list(rerank.read(tmp_path / "lists", "jsonl"))
-    found = rerank.read(tmp_path / "lists", {"name": "jsonl"}, on_bad_list="skip")
-    assert [each.candidates[0].text for each in found] == ["a", "b"]
-    assert "skipped 1 list" in caplog.text
-    with pytest.raises(rerank.RerankError, match="did you mean jsonl"):
-        rerank.read(tmp_path / "lists", "jsonll")
-
-
 # Evaluating
 
 

@@ -2,15 +2,12 @@
 
 import json
 from collections.abc import Iterable
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas
-import polars
 import pytest
-from commands import Command
 
 import rerank
 from rerank.contrib.serve.app import answer
@@ -103,46 +100,3 @@ def test_a_model_finds_answers_as_those_of_its_lists_were_found(lines: list[str]
     recipe = read_settings({"task": "ranking", "name": "r", "data": files})
     expected = recipe.change({"data.answer": "last-number", "data.reader.answer": None})
     assert resolve_features(recipe).data == expected.data
-
-
-def test_nested_numbers_say_the_same(lines: list[str], model: rerank.Reranker) -> None:
-    for each in map(json.loads, lines):
-        nested = [
-            {
-                "text": one["text"],
-                "score": one["score"],
-                "answer": one["answer"],
-                "columns": {"lm": one["lm"]},
-                "features": {"right": one["right"]} if "right" in one else {},
-            }
-            for one in each["candidates"]
-        ]
-        flat, sorted_out = model.rank(each), model.rank(nested, each["source"])
-        assert flat.scores.tolist() == sorted_out.scores.tolist()
-
-
-def test_lists_with_flat_candidates_train_as_their_lines_do(lines: list[str], model: rerank.Reranker) -> None:
-    lists = [rerank.NBest(str(each["id"]), each["candidates"], each["source"]) for each in map(json.loads, lines)]
-    assert rerank.fit(lists, **TRAINING).to_json() == model.to_json()
-
-
-@pytest.mark.parametrize("library", [pandas, polars], ids=["pandas", "polars"])
-def test_candidates_are_rows(lines: list[str], library: Any, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """Numbers that few candidates have are no column of a data frame, so the model has none."""
-    given = [json.loads(each) for each in lines]
-    for each in given:
-        for candidate in each["candidates"]:
-            candidate.pop("right", None)
-    model = rerank.fit(given, **TRAINING)
-    rows = [{"id": each["id"], "source": each["source"], **one} for each in given for one in each["candidates"]]
-    columns = {"group": "id", "text": "text", "source": "source", "answer": "answer"}
-    scored = model.score_frame(library.DataFrame(rows), into=("new", "rank"), **columns)
-    rankings = list(model.rank_many(given))
-    expected = [ranking.scores[np.argsort(ranking.order)].tolist() for ranking in rankings]
-    assert scored["new"].to_numpy().tolist() == list(chain(*expected))
-    (tmp_path / "lists.jsonl").write_text("".join(json.dumps(each) + "\n" for each in given))
-    model.save(tmp_path / "model")
-    command: Command = request.getfixturevalue("rerank")  # the name is taken by the package
-    out = command("rank", str(tmp_path / "model"), str(tmp_path / "lists.jsonl"), "--n-best", "9")
-    ranked = [json.loads(each)["candidates"] for each in out.out.splitlines()]
-    assert [[one["score"] for one in each] for each in ranked] == [each.scores.tolist() for each in rankings]

@@ -24,8 +24,6 @@ from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data
 from rerank.runs.list_kind import ListKind
 
-SCORES = ("f1", "precision", "recall", "exact_match")
-
 
 @pytest.fixture
 def data(small_data, tmp_path):

@@ -227,13 +227,6 @@ def words(svg):
     return [text.text for text in ET.fromstring(svg).iter(f"{SVG}text")]
 
 
-def paths(svg, colour):
-    """The drawn lines of one series, as lists of points."""
-    found = [path for path in ET.fromstring(svg).iter(f"{SVG}path") if f"stroke:var({colour}," in path.get("style", "")]
-    lines = [re.findall(r"[ML](\S+?) ([\d.]+)", path.get("d")) for path in found if "fill:none" in path.get("style")]
-    return [[(float(x), float(y)) for x, y in line] for line in lines]
-
-
 def test_well_formed_without_ids_style_and_anything_outside(drawn):
     for svg in drawn.values():
         root = ET.fromstring(svg)

@@ -22,7 +22,7 @@ import small
 import small_texts
 
 import rerank
-from rerank.contrib.serve.app import _training_facts, make_app
+from rerank.contrib.serve.app import make_app
 from rerank.data.symbols import quick_hash
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
@@ -273,20 +273,6 @@ def _left_by(ranked: Iterator[Any], lists: int) -> int:
     quick_hash.cache_clear()  # what it holds, of so much at most, comes and goes
     gc.collect()
     return tracemalloc.get_traced_memory()[0]
-
-
-def test_the_service_knows_how_many_lists_its_model_has_learned_from() -> None:
-    """Those whose candidates are all alike count too."""
-    lists = [
-        rerank.NBest(
-            id=str(i),
-            candidates=[{"text": f"answer {k}", "columns": {"reward": float(k) if i > 3 else 0.0}} for k in range(2)],
-            gains=[0.0, 1.0],
-        )
-        for i in range(20)
-    ]
-    model = rerank.fit(lists)
-    assert _training_facts(model)["lists"] == model.model.about["lists"] == 20
 
 
 @pytest.mark.parametrize(("hosts", "count"), [((), 5), (("127.0.0.1",), 5), (("0.0.0.0",), 0), (("::1", "ours"), 0)])
