@@ -1,9 +1,11 @@
-"""Every registered learner as it is tested: its variants, and its twin."""
+"""Every registered learner as it is tested: its variants, its twin, and what it is written as in Python."""
 
 import dataclasses
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 from entries import ONLINE, find_entries
 from reference import EPS, Trace
@@ -12,6 +14,7 @@ from strategies import orders, targets
 
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
+from rerank.kernels.compile import Kernel
 from rerank.learn.learner import Learner, learners
 
 LEARNERS = find_entries()
@@ -65,3 +68,12 @@ def rounding_of(learner: Learner, trace: Trace) -> float:
     Steps that adapt to small subgradients magnify the rounding in them; others add it up with all the rest.
     """
     return max(1e-10, MAGNIFIED * EPS * trace.condition) if learner.name in ("arda", "ftrl") else 1e-10
+
+
+@contextmanager
+def in_python() -> Iterator[None]:
+    """Kernels are run as the Python that they are written in, within the block: what is tried there with many types,
+    and elsewhere with those that users have, need not be compiled for all of them."""
+    with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
+        patch.setattr(Kernel, "__call__", lambda kernel, *given: kernel.function(*given))
+        yield

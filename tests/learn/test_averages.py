@@ -1,15 +1,14 @@
-"""The average is the mean of w after every visit of a list, however training is divided; lazy sums."""
+"""The average is the mean of w after every visit of a list; lazy sums."""
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from strategies import in_parts, random_corpus, targets
+from strategies import random_corpus, targets
 from variants import FAMILIES, FIRST, every, make
 
 from rerank.contrib.structures.chain import chains_of
@@ -17,8 +16,7 @@ from rerank.contrib.structures.training import ChainProblem, train_chains
 from rerank.data.corpus import Corpus
 from rerank.learn.learner import Learner, Weights
 from rerank.learn.predictor import CELL, PredictorSums, last_active, sum_weights
-from rerank.learn.train import ListProblem, epoch_order, part_order, train
-from rerank.storage.outputs import Work
+from rerank.learn.train import ListProblem, epoch_order, train
 
 EPOCHS, SEED = 3, 5
 CUTS = (0, 7, 18, 30)
@@ -55,26 +53,18 @@ def stepped(learner: Learner, corpus: Corpus) -> Steps:
     return steps
 
 
-def plain(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
+def plain(learner: Learner, corpus: Corpus) -> tuple[Weights, Steps]:
     found = train(learner, ListProblem(corpus, targets(corpus), SEED), epochs=EPOCHS)
     return found.weights["average"], stepped(learner, corpus)
 
 
-def resumed(learner: Learner, corpus: Corpus, place: Path) -> tuple[Weights, Steps]:
-    for epochs in (1, EPOCHS):
-        kept = Work(place / "kept.npz", "key")
-        found = train(learner, ListProblem(corpus, targets(corpus), SEED), epochs=epochs, checkpoint=kept)
-    assert kept.load() is not None
-    return found.weights["average"], stepped(learner, corpus)
-
-
-def warm(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
+def warm(learner: Learner, corpus: Corpus) -> tuple[Weights, Steps]:
     problem = ListProblem(corpus, targets(corpus), SEED)
     found = train(learner, problem, epochs=EPOCHS - 1, start=(train(learner, problem, epochs=1).state, 1))
     return found.weights["average"], stepped(learner, corpus)
 
 
-def batches(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
+def batches(learner: Learner, corpus: Corpus) -> tuple[Weights, Steps]:
     """Epochs over other lists each time, whose average is looked at between them."""
     state, steps = learner.init(corpus.width), Steps(learner, corpus)
     for part in pieces(corpus) * EPOCHS:
@@ -85,32 +75,17 @@ def batches(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
     return average, steps
 
 
-def parted(learner: Learner, corpus: Corpus, place: Path) -> tuple[Weights, Steps]:
-    lists, steps = in_parts(place / "corpus", corpus, CUTS), Steps(learner, corpus)
-    found = train(learner, ListProblem(lists, targets(corpus), SEED), epochs=EPOCHS)
-    for epoch in range(EPOCHS):
-        for index in part_order(len(CUTS) - 1, SEED, epoch, True):
-            first, last = CUTS[index : index + 2]
-            steps.visit(corpus, first + epoch_order(last - first, SEED, epoch, True, int(index)))
-    return found.weights["average"], steps
-
-
 @pytest.mark.parametrize(
     ("trained", "name", "parameters"),
     [
         *((plain, *variant.values) for variant in FIRST),
-        *(
-            (way, *variant.values)
-            for way in (resumed, warm, batches, parted)
-            for variant in FIRST
-            if variant.values[0] in FAMILIES
-        ),
+        *((way, *variant.values) for way in (warm, batches) for variant in FIRST if variant.values[0] in FAMILIES),
     ],
 )
 def test_the_average_is_the_mean_over_all_visits(
-    trained: Callable[..., tuple[Weights, Steps]], name: str, parameters: dict[str, Any], tmp_path: Path
+    trained: Callable[..., tuple[Weights, Steps]], name: str, parameters: dict[str, Any]
 ) -> None:
-    average, steps = trained(make(name, parameters), CORPUS, tmp_path)
+    average, steps = trained(make(name, parameters), CORPUS)
     assert steps.count == EPOCHS * CORPUS.list_count
     assert_equal(np.append(average.w, average.base), steps.total / steps.count)
 

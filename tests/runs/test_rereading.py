@@ -24,7 +24,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.runs import experiment
 from rerank.runs.corpora import Data, Visitor, visit_lists
 
-KINDS = ["trees", "texts", "lines", "answers", "one file"]
+KINDS = ["trees", "texts", "lines", "one file"]
 
 
 def in_blocks(monkeypatch: pytest.MonkeyPatch, lists: int = 8) -> None:
@@ -61,15 +61,16 @@ def recipe_of(kind: str, small_data: Path, root: Path) -> ListRecipe:
     if kind == "texts":
         small_texts.write_task(root)
         return small_texts.recipe(root, training={"epochs": 1}, examples=2)
-    write_lines(root, answers=kind in ("answers", "one file"))
+    write_lines(root, answers=kind == "one file")
     data = {"nbest": "{root}/{split}.jsonl", "references": None, "sources": None, "on_bad_list": "skip",
             "reader": {"name": "jsonl"}}  # fmt: skip
     if kind == "lines":
         features = {"set": None, "templates": ["Dense", "BaseScore"], "min_lists": 1}
         return small_texts.recipe(root, data=data, features=features, training={"epochs": 1}, examples=2)
-    alone = {"dev": None, "tests": []} if kind == "one file" else {}
     how = {"decode": {"kinds": ["mbr"]}, "metrics": ["ter"], "training": {"epochs": 1}, "examples": 2}
-    return small_rankings.recipe(root, data=data | {"reader": {"name": "jsonl", "base": "score"}} | alone, **how)
+    return small_rankings.recipe(
+        root, data=data | {"reader": {"name": "jsonl", "base": "score"}, "dev": None, "tests": []}, **how
+    )
 
 
 def left(recipe: ListRecipe, directory: Path, engine: Engine) -> dict[str, Any]:
