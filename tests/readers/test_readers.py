@@ -207,8 +207,9 @@ def test_shapes(name: str, tmp_path: Path) -> None:
 def test_candidates_beside_one_another_whose_text_is_named(tmp_path: Path) -> None:
     row = {"prompt": "?", "poem 1": "a", "poem 2": "b", "passed 1": True, "passed 2": False}
     assert found(tmp_path / "lists", [row])[0].problem is not None
-    (first,) = found(tmp_path / "lists", [row], roles={"poem": "text"})
-    assert (first.texts, first.scores[:, 1].tolist()) == ([b"a", b"b"], [1, 0])
+    for one in (row, {**row, "answer": "a", "solution": "b"}):
+        (first,) = found(tmp_path / "lists", [one], roles={"poem": "text", "answer": "unused"})
+        assert (first.texts, first.scores[:, 1].tolist()) == ([b"a", b"b"], [1, 0])
     named = {"prompt": "?", "poem_A": "a", "poem_B": "b", "liked": "B"}
     (first,) = found(tmp_path / "lists", [named], roles={"poem": "text", "liked": "truth"})
     assert first.scores[:, 1].tolist() == [0, 1]
@@ -279,6 +280,12 @@ def test_numbers_in_objects_are_doubted_until_their_path_is_named(tmp_path: Path
         assert f"--roles {path}=column" in problem.message
 
 
+def test_lists_that_are_no_column_are_said(tmp_path: Path) -> None:
+    items = [{"prompt": f"{i}", "samples": [{"text": f"{k}", "tests": [k, 1]} for k in range(2)]} for i in range(3)]
+    problem = found(tmp_path / "lists", items, roles={"tests": "column"})[0].problem
+    assert "found a list under 'tests'; expected numbers in a column" in str(problem)
+
+
 def test_numbers_with_marks_or_a_unit_are_doubted(tmp_path: Path) -> None:
     marked = {"lm": "1.0{}0,5", "votes": "{},000", "nll": "−{}.5", "cost": "${}.25", "latency": "{} ms"}
     others = {"day": "1{}.02.2024", "version": "1.2.{}", "tests": "{}/5", "note": "{} of them"}
@@ -292,11 +299,12 @@ def test_numbers_with_marks_or_a_unit_are_doubted(tmp_path: Path) -> None:
 
 def test_questions_of_a_file_are_no_candidates(tmp_path: Path) -> None:
     questions = [
-        {"id": f"{i}", "body": f"b {i}", "documents": [f"d{i}"], "snippets": [{"text": f"t {i}"}]} for i in range(3)
+        {"id": f"{i}", "body": f"b {i}", "documents": [f"d{i}"], "snippets": [{"text": f"t {i}"}, {"text": "t"}]}
+        for i in range(3)
     ]
     assert "'documents' or 'snippets'" in str(found(tmp_path / "lists", {"questions": questions})[0].problem)
     every = found(tmp_path / "lists", {"questions": questions}, roles={"snippets": "candidates"})
-    assert [one.texts for one in every] == [[b"t 0"], [b"t 1"], [b"t 2"]]
+    assert [one.texts for one in every] == [[b"t 0", b"t"], [b"t 1", b"t"], [b"t 2", b"t"]]
 
 
 def test_a_text_that_numpy_has_written_is_no_list(tmp_path: Path) -> None:
@@ -408,6 +416,10 @@ def test_roles_that_are_named(tmp_path: Path) -> None:
             [{"text": f"{k}", "a": f"a{k // 2}", "b": f"b{k // 3}"} for k in range(6)],
             "'a' or 'b' could tell the lists; say",
         ),
+        (
+            [{"qid": f"{k}", "response": t, "judge": j, "lm": k} for k in range(3) for t in "xy" for j in "ab"],
+            "each text stands in 2 rows of its list, one for each 'judge'; if these are judgements",
+        ),
     ],
 )
 def test_two_readings_are_named(rows: Rows, message: str, tmp_path: Path) -> None:
@@ -426,6 +438,7 @@ def test_two_readings_are_named(rows: Rows, message: str, tmp_path: Path) -> Non
             for k in (1, 2)
         ],
         [{"question": f"{k}", "answers": ["x", f"{k}"], "prediction": "x"} for k in range(3)],
+        [{"dialogue": [f"{k}?"], "better": "x", "worse": "y"} for k in range(3)],
     ],
 )
 def test_no_candidates(rows: Rows, tmp_path: Path) -> None:

@@ -319,6 +319,8 @@ def derive(entry: Mapping[str, Any], steps: Iterable[str], k: int = 0) -> dict[s
     for key in steps:
         if key in entry:
             values = entry[key]
+            if isinstance(values, list):
+                values = [value for value in values if value is not None]  # none of the first token, which is given
             if not isinstance(values, list) or not values:
                 content = "an empty list" if values == [] else show(values)
                 message = f"found {content} as {key!r} of candidate {k}; expected the scores of its steps, numbers"
@@ -331,4 +333,4 @@ def derive(entry: Mapping[str, Any], steps: Iterable[str], k: int = 0) -> dict[s
 def has_steps(values: Iterable[Any]) -> bool:
     """Whether any of the values are scores of steps: a list of numbers which, unlike ids of tokens, are not all
     whole."""
-    return any(float in set(map(type, value)) <= {float, int} for value in values if type(value) is list)
+    return any(float in set(map(type, value)) <= {float, int, type(None)} for value in values if type(value) is list)

@@ -69,7 +69,7 @@ MARKED = re.compile(r"[^\w\s]?\s?\d+([.,'’\s]\d{3})*([.,]\d+)?\s?([^\W\d_]{1,3
 _NUMBERS = "number", "true or false", "number written as text", "true or false written as text"
 HOLDERS = {*NAMES["candidates"], "choices", "hits", "docs"}  # of the candidates in a response
 ID = re.compile(r"(^|[_-]|(?<=[a-z])(?=[A-Z]))(?i:id|idx|index|uuid|docid|docno|[pqu]id|hash|url|path|file|timestamp|"
-                r"at)s?$|^(?i:unnamed: \d+)$")  # fmt: skip
+                r"at)s?$|^(?i:unnamed: [\d.]+)$")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,9 +215,10 @@ def entries_of(objects: Sequence[Object], key: str) -> list[Any]:
 
 
 def varies(rows: Sequence[Object], group: Paths, key: str) -> bool:
-    """Whether values of rows differ within a list."""
+    """Whether values of rows differ within a list; one that is missing does not."""
+    pairs = ((repr(first_of(row, group)), own) for row in rows if (own := first_of(row, (key,))) is not None)
     firsts = dict[str, Any]()
-    return any(firsts.setdefault(repr(first_of(row, group)), (own := first_of(row, (key,)))) != own for row in rows)
+    return any(firsts.setdefault(of_list, own) != own for of_list, own in pairs)
 
 
 def varying_keys(rows: Sequence[Object], group: Paths) -> set[str]:

@@ -25,6 +25,7 @@ from rerank.readers.texts.keys import (
     NUMBERED_TEXTS,
     RIGHT_ANSWERS,
     TEXT_KEYS,
+    JsonKey,
     are_candidates,
     differ,
     entries_of,
@@ -132,7 +133,7 @@ def _unwrap_response(item: Object | Problem, roles: Mapping[str, str]) -> Object
     """An object, or the response in it that holds the candidates; paths that have a role become keys of its own."""
     if isinstance(item, Problem):
         return item
-    paths, item = [key for key in roles if "." in key], _parse_lists(item, roles)
+    paths, item = [key for key in roles if "." in key], _flatten_numbers(_parse_lists(item, roles))
     item = {**item, **{at: found for at in paths if (found := first_of(item, (at,))) is not None}} if paths else item
     if "candidates" in item or known_form([item]):
         return item
@@ -173,6 +174,16 @@ def _parse_lists(item: Object, roles: Mapping[str, str]) -> Object:
     return item | {key: one for key, one in lists.items() if len(one) in sizes}
 
 
+def _flatten_numbers(item: Object) -> Object:
+    """An object with the lists of numbers that stand under their names in one, as ``{"scores": {"lm": [...]}}``."""
+    flat = Object()
+    for key, value in item.items():
+        within = JsonKey(key, [*value.values()] if isinstance(value, dict) else [], 1)
+        is_table = within.is_mostly("list of numbers", share=1) and not is_of([*item.values()], [dict])
+        flat |= {f"{key}.{name}": one for name, one in value.items()} if is_table else {key: value}
+    return flat
+
+
 def _response_in(value: Any) -> Object | None:
     """The object in a response that holds the candidates; None where none does, or several."""
     if isinstance(value, list) and len(value) == 1:
@@ -195,10 +206,10 @@ def _list_numbered(item: Object, user_roles: Mapping[str, str]) -> Object:
         key: (found[1], (found[2] or found[3]).lower()) for key in item
         if (key[-1:].isdecimal() or key[-2:-1] in ("_", " ")) and (found := _NUMBERED_KEY.fullmatch(key))
     }  # fmt: skip
-    text_keys = NUMBERED_TEXTS.union(plain_name(key) for key, role in user_roles.items() if role == "text")
-    counts = Counter(name for name, _ in parts.values() if plain_name(name) in text_keys)
+    own_texts = {plain_name(key) for key, role in user_roles.items() if role == "text"}
+    counts = Counter(name for name, _ in parts.values() if plain_name(name) in NUMBERED_TEXTS | own_texts)
     text = next((name for name, count in counts.items() if count > 1), "")
-    if not text or not (TEXT_KEYS | text_keys | HOLDERS).isdisjoint(map(plain_name, item)):
+    if not text or not (TEXT_KEYS | own_texts | HOLDERS | {plain_name(text)}).isdisjoint(map(plain_name, item)):
         return item
     full = [part for key, part in parts.items() if item[key] is not None]
     labels = {label for name, label in parts.values() if name == text}

@@ -139,6 +139,8 @@ def roles_of(
         form = _of_lists(objects, by_role) or of_rows(objects, by_role)
     if form is None:
         return None
+    if not (form.many or form.form or live):
+        _check_rows(form, objects, roles)
     lists = list[Object]()
     for item in filter(form.fits, objects):
         with suppress(Problem):  # those that cannot be used are left to who reads them all
@@ -157,12 +159,16 @@ def roles_of(
 def _of_lists(objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | None:
     """The roles where an object is a list."""
     table = all_keys(objects)
-    sure = objects[0] == objects[-1] or likely_keys("truth", table)  # else, a list that all have holds none
+    single = objects[0] == objects[-1]
+    sure = single or likely_keys("truth", table)  # else, a list that all have holds none
     alone = _texts(objects, (key for key in table if plain_name(key) in RESPONSES))
     several = [key for key, own in table.items()
                if key not in PIECES and not (alone and plain_name(key) in RIGHT_ANSWERS)
                and 2 * sum(map(are_candidates, own.values)) > len(objects)
                and (sure or plain_name(key) in HOLDERS or differ(item.get(key) for item in objects))]  # fmt: skip
+    sizes = [len(one) for key in several for one in table[key].values if isinstance(one, list)]
+    if not single and max(sizes, default=0) < 2 and HOLDERS.isdisjoint(map(plain_name, several)):
+        several = []  # parts of a candidate, or what is said of one
     beside = alone and several and "candidates" not in by_role and HOLDERS.isdisjoint(map(plain_name, several))
     if beside and of_rows(objects, by_role):
         return None  # tokens or steps of the response
@@ -275,15 +281,34 @@ def _rows_with(text: str, objects: Sequence[Object], by_role: Mapping[str, str])
     return Roles(keys={group: object, text: object}, group=(group,), text=(text,)) if group else None
 
 
+def _check_rows(form: Roles, rows: Sequence[Object], roles: Mapping[str, str]) -> None:
+    """Raises Problem where each text stands in as many rows of its list, as what several judges say of it does."""
+    texts = [(form.shared(row), repr(first_of(row, form.text))) for row in rows]
+    counts = Counter(texts)
+    sizes = {*counts.values()}
+    if sizes == {1} or len(sizes) > 1 or len(dict(texts)) == len(counts):  # a list has one text
+        return
+    values = {key: [repr(row.get(key)) for row in rows] for key in keys_of(rows)}
+    tell = [key for key, own in values.items() if len({*zip(texts, own, strict=True)}) == len(rows)]
+    if tell and roles.keys().isdisjoint(tell):
+        key = min(tell, key=lambda key: len({*values[key]}))
+        message = (
+            f"each text stands in {sizes.pop()} rows of its list, one for each {key!r}; if these are judgements of "
+        )
+        message += f"one candidate, write them into one row; if they are candidates, say --roles {key}=unused"
+        raise Problem("text", message)
+
+
 def _sides(form: Roles, objects: Sequence[Object], roles: Mapping[str, str]) -> dict[str, Any]:
     """The keys of what a list has once."""
     role_keys = {form.many, *form.text, *form.columns, *roles} - {*form.group}
     keys = [key for key in keys_of(objects) if key not in role_keys]
+    heads = {form.shared(item): item for item in objects[::-1]}.values() if form.group else objects
 
     def of(role: str, fits: Callable[[Any], bool]) -> Paths:
         if own := [key for key, one in roles.items() if one == role]:
             return tuple(own if role == "reference" else own[:1])
-        names = (key for key in likely_keys(role, keys) if majority(fits(item.get(key)) for item in objects))
+        names = (key for key in likely_keys(role, keys) if majority(fits(item.get(key)) for item in heads))
         shared = [key for key in names if (form.many or not varies(objects, form.group, key))
                   and (role != "reference" or roles.get(key) != "group")]  # fmt: skip
         unlike = (key for key in shared if role == "source" and differ(item.get(key) for item in objects))
@@ -423,7 +448,7 @@ def _with_columns(
 
 def _check_column(key: JsonKey) -> None:
     """Say which values of a column that the user names are no numbers. Raises Problem where most are none."""
-    if key.is_mostly("text", "object", *_INDIRECT):
+    if key.is_mostly("text", "object", *_LISTS[:2], *_INDIRECT) and not has_steps(key.values):
         message = f"found {show(key.values[0])} under {key.name!r}; expected numbers in a column, as 1234.5"
         message += f"; of an object: --roles {key.path}=column" * (key.path != key.name)
         raise Problem("columns", message)
