@@ -304,7 +304,7 @@ class Account:
         return Account(
             f"{name or first.path or 'lists'}: {form}", f"{count} candidates",
             f"{key}{': ' * bool(key)}{quote(decoded(first.original(0)))}", base, _right(first, every, measured),
-            _columns(first, measured), unused, measure,
+            _columns(first, every, measured), unused, measure,
         )  # fmt: skip
 
     def as_data(self) -> dict[str, str]:
@@ -366,9 +366,10 @@ def _right(first: Lists, lists: Sequence[Lists], measured: Sequence[str]) -> str
     return "; ".join(parts)
 
 
-def _columns(nbest: Lists, measured: Sequence[str]) -> str:
-    names = [name for k, name in enumerate(nbest.names) if k != nbest.column and name not in (GAIN, *measured)]
+def _columns(first: Lists, lists: Sequence[Lists], measured: Sequence[str]) -> str:
+    names = [name for k, name in enumerate(first.names) if k != first.column and name not in (GAIN, *measured)]
     parts = [", ".join(names[:20]) + f" and {len(names) - 20} more" * (len(names) > 20)]
-    if nbest.sparse is not None and (few := sorted({*map(decoded, nbest.sparse.names)})):
+    sparse = next((one.sparse for one in (first, *lists) if one.sparse is not None and len(one.sparse.names)), None)
+    if sparse is not None and (few := sorted({*map(decoded, sparse.names)})):
         parts.append(f"sparse features that some candidates have: {', '.join(few[:5])}{', ...' * (len(few) > 5)}")
     return "; ".join(filter(None, parts))

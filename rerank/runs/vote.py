@@ -7,7 +7,8 @@ columns, what they say of answers (means of columns, and how many gave them), an
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -16,8 +17,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from rerank.base.encoding import amount
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.encoding import amount, decoded
+from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus, offsets, ranges_of, remarks_on_all
 from rerank.extraction.kinds import content_of
@@ -50,6 +51,8 @@ LISTS_AT_ONCE = 2_000  # that a way chooses from: what it computes of them is as
 DRAWS = 4  # samples of k candidates of each list, for the curve
 VERDICT_ORACLE, GAIN_ORACLE = "any (oracle, pass@n)", "best possible (oracle)"  # of gains of 0 and 1, and of others
 log = logging.getLogger("rerank")
+REMARK_LISTS = 100  # lists that tell which numbers most candidates have
+MAX_REMARKS = 3  # numbers that are named
 WORDS = "words"  # their number, which the scores of recognisers need beside them
 
 
@@ -240,13 +243,26 @@ def load_source(
     if data["answer"] is not None and answers.max(initial=-1) < 0:
         log.warning("no candidate has an answer by the rule %s, so there is no vote: see --answer", data["answer"])
     del parts  # as much again as what is made of them
-    for line in remarks_on_all(map("the score column {!r}".format, names), matrix, corpus.lists):
+    for line in (*remarks_on_all(map("the score column {!r}".format, names), matrix, corpus.lists), *_remarks(sample)):
         log.warning("%s", line)
     doubts = doubts_of_lists(sample, content.metric, reader.get("roles")) + doubts_of_base(base, reader, [corpus])
     log_account(account := Account.of("", sample, metric=content.metric))
     fold = np.random.default_rng(seed).permutation(corpus.list_count) % folds
     about = base, " ".join(doubts), account
     return ListSource(corpus, content.metric, answers, tuple(names), matrix, fold, *about)
+
+
+def _remarks(sample: Sequence[Lists]) -> Iterator[str]:
+    """A sentence for every number that most candidates of the first lists have, but not all: it is no column."""
+    few = sample[:REMARK_LISTS]
+    counts, N = Counter(chain.from_iterable(one.sparse.names for one in few if one.sparse)), sum(map(len, few))
+    often = [(decoded(name), N - count) for name, count in counts.most_common(MAX_REMARKS) if 2 * count > N]
+    for name, lacking in often:
+        message = (
+            f"{name!r} is no column here: {lacking:,} of the first {amount(N, 'candidate')} lack it; the reader's "
+        )
+        message += f"option dense: [{name}] makes it one, and these candidates bad (--on-bad-list skip leaves them out)"
+        yield message
 
 
 def _columns(nbest: Lists, names: Sequence[str]) -> np.ndarray:
@@ -271,7 +287,11 @@ def learned_systems(samples: ListSource, seed: int) -> dict[str, System]:
         corpora = (
             samples.lists(np.sort(lists[:PLUGIN_LISTS])).learnable(agree=samples.has_answers) for lists in training
         )
-        predictors = [weights for part in corpora if (weights := learn(part, seed)) is not None]
+        try:
+            predictors = [weights for part in corpora if (weights := learn(part, seed)) is not None]
+        except RunError as error:
+            log.warning("no row of %s: %s", name, error)
+            continue
         if predictors:
             ways[name] = partial(_choose_by_fold, predictors, samples.has_answers)
     return ways

@@ -171,6 +171,30 @@ def test_lists_without_candidates_are_left_out_and_said(table: Any, caplog: pyte
     assert found == table([one for one in lists if one["candidates"]]).as_data()
 
 
+@pytest.mark.parametrize("table", [table_of_votes, weigh])
+def test_a_number_that_few_candidates_lack_is_named(table: Any, caplog: pytest.LogCaptureFixture) -> None:
+    lists = lists_of(30)
+    lists[20]["candidates"][0].pop("reward")
+    lists[21]["candidates"][0]["reward"] = lists[22]["candidates"][0]["reward"] = None
+    for line in lists[:8]:
+        line["candidates"][0].pop("reward", None)
+    caplog.set_level("INFO", "rerank")
+    found = table(rerank.read(lists), samples=10)
+    assert "columns: sparse features that some candidates have: reward" in caplog.text
+    assert "reward" not in found.source.names
+    size = sum(len(line["candidates"]) for line in lists)
+    assert f"'reward' is no column here: 11 of the first {size} candidates lack it; the reader's" in caplog.text
+
+
+def test_what_is_registered_and_refuses_lists_has_no_row(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("lightgbm")
+    monkeypatch.setattr("rerank.contrib.search.lambdamart.MAX_CANDIDATES", 5)
+    assert "LambdaMART" not in table_of_votes(rerank.read(lists_of(30)), samples=10).rows
+    assert "no row of LambdaMART: lambdamart: found a list of 6 candidates" in caplog.text
+
+
 def test_few_lists_and_wrong_numbers() -> None:
     lists = rerank.read(lists_of(2, seed=3))
     assert "LambdaMART" not in table_of_votes(lists, folds=2, samples=10).rows
