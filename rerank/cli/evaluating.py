@@ -154,9 +154,10 @@ def oracle(
     measure, sample, every = content.metric, ListSampler(content.column_names), list[tuple[Any, ...]]()
     with of_trees(*(golds or ()) if parses else ()):
         for one in content.measure(track(one_by_one(lists.blocks(normal=measuring.normalize)), "read"), count):
-            every.append((one.lists.first, one.lists.base, one.stats, one.reference))
-            sample.add(one.lists)
-            first += [one.lists][: ACCOUNT_LISTS - len(first)]
+            usable = one.pair.nbest
+            every.append((usable.first, usable.base, one.stats, one.reference))
+            sample.add(usable)
+            first += [usable][: ACCOUNT_LISTS - len(first)]
     if not any(base.size for _, base, *_ in every):
         raise count.nothing(path)
     content.check(count)

@@ -280,18 +280,18 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, dict[str, np.ndarray
     rows, counter, ids, indices = RowBuilder(), FeatureCounter(), list[str](), list[int]()
     collisions, sample, id_places = CollisionCount(0), ListSampler(content.column_names), dict(block.earlier)
     for part in content.measure(block.read(id_places), count):
-        sizes, stats, reference, own = np.diff(part.lists.first), part.stats, part.reference, part.rows
-        features = content.block_features(part)
+        lists, stats, reference = part.pair.nbest, part.stats, part.reference
+        sizes, features = np.diff(lists.first), content.block_features(part.pair)
         table, _, varying, which, *values = features
         numbers = counter.add(table, features.times) if numbering is None else numbering.of_features(table.hashes)
         if hashed:
             collisions.add(numbers, table.full)
         gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))
-        rows.add_lists(sizes, varying, numbers[which], *values, own.base, gain, stats, reference)
-        sample.add(part.lists)
-        ids += part.lists.ids
+        rows.add_lists(sizes, varying, numbers[which], *values, lists.base, gain, stats, reference)
+        sample.add(lists)
+        ids += lists.ids
         end = count.lists + count.skipped  # up to the last of these
-        indices += range(end - part.lists.list_count, end)
+        indices += range(end - lists.list_count, end)
     id_places = {name: place for name, place in id_places.items() if name not in block.earlier}
     if numbering is not None:
         return Summary(ids, indices, count, 0, [], id_places), rows.rows()._asdict() | sample.finish()._asdict()

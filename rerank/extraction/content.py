@@ -22,7 +22,7 @@ from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric
 from rerank.readers.inputs import Attach, SplitFile, Stretch
 from rerank.readers.lists import Lists, one_by_one
-from rerank.readers.reader import Problem, ScoreColumns, SkipCount, filter_usable, make_reader, only_utf8
+from rerank.readers.reader import Problem, ScoreColumns, SkipCount, make_reader, only_utf8
 from rerank.readers.sides import Side
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import AUTO, UNDERIVED
@@ -70,10 +70,9 @@ def collect_lists(
     return feature, entry
 
 
-def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, rows: Lists, lists: np.ndarray) -> BlockFeatures:
-    """The features of lists (int64 [L + 1]) whose candidates are ``rows``; the symbols of their names are added to
-    ``symbols``."""
-    kinds, full, names, columns = list[int](), list[int](), list[list[int]](), list[np.ndarray]()
+def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, rows: Lists) -> BlockFeatures:
+    """The features of lists; the symbols of their names are added to ``symbols``."""
+    lists, kinds, full, names, columns = rows.first, list[int](), list[int](), list[list[int]](), list[np.ndarray]()
     for kind, template in enumerate(extractor.templates):
         for name, values in (template.columns(rows, lists) or {}).items():
             names.append(list(map(symbols.hash_of, name)))
@@ -102,7 +101,8 @@ def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, rows: Lists
 
 
 class Pair(NamedTuple):
-    """A list with what its candidates are, trees or words and phrases, and what they are measured against."""
+    """A list with what its candidates are, trees or words and phrases, and what they are measured against; or several,
+    all templates of which give columns, with the columns that these look at."""
 
     nbest: Lists
     content: Any  # what ``features`` reads
@@ -112,11 +112,9 @@ class Pair(NamedTuple):
 class MeasuredLists(NamedTuple):
     """Lists that can be used, with the metric's statistics."""
 
-    lists: Lists
-    rows: Lists  # the same with the columns that templates look at
+    pair: Pair
     reference: np.ndarray  # float64 [L, R]
     stats: np.ndarray  # float64 [N, K]
-    pair: Pair | None  # of a single list; None: of several, all templates of which give columns
 
 
 class Description(NamedTuple):
@@ -213,30 +211,22 @@ class Content(ABC, Generic[T]):
         return self.pair(nbest, SkipCount("skip"))
 
     def measure(self, items: Iterable[Lists], count: SkipCount) -> Iterator[MeasuredLists]:
-        """The usable lists, in blocks where these are ``flat``."""
-        return filter_usable(chain.from_iterable(map(self._parts, items)), self._measure, count)
-
-    def _parts(self, lists: Lists) -> Iterator[MeasuredLists | Lists]:
-        """Several lists as a whole, or in parts, with those that cannot be in one on their own."""
-        if lists.list_count == 1 or not self.flat:
-            yield from lists.each()
-        elif (block := self.measure_block(lists)) is not None:
-            yield block
-        else:
-            for first, last in pairwise((0, lists.list_count // 2, lists.list_count)):
-                yield from self._parts(lists.part(first, last))
-
-    def _measure(self, item: MeasuredLists | Lists, count: SkipCount) -> MeasuredLists | None:
-        if isinstance(item, MeasuredLists):
-            count.good(item.lists)
-            count.unknown.update(dict.fromkeys(self.unknown(item.lists), item.lists.list_count))
-            return item
-        pair = self.pair(item, count)
-        if pair is None:
-            return None
-        reference, stats = self.stats(*pair)
-        count.refuse(self.refusal(pair, stats))
-        return MeasuredLists(pair.nbest, pair.nbest, reference[None], stats, pair)
+        """The usable lists. Several stay together where they are ``flat``; if something in them is wrong, their halves
+        do, down to the list that it is in."""
+        for lists in items:
+            if lists.list_count == 1 or not self.flat:
+                for nbest in lists.each():
+                    if (pair := self.pair(nbest, count)) is not None:
+                        reference, stats = self.stats(*pair)
+                        count.refuse(self.refusal(pair, stats))
+                        yield MeasuredLists(pair, reference[None], stats)
+            elif (block := self.measure_block(lists)) is not None:
+                count.good(block.pair.nbest)
+                count.unknown.update(dict.fromkeys(self.unknown(block.pair.nbest), lists.list_count))
+                yield block
+            else:
+                halves = pairwise((0, lists.list_count // 2, lists.list_count))
+                yield from self.measure((lists.part(first, last) for first, last in halves), count)
 
     @property
     def flat(self) -> bool:
@@ -280,11 +270,11 @@ class Content(ABC, Generic[T]):
         """The score columns of a list that are not among those ``model_columns``."""
         return unknown_columns(self.model_columns, nbest) if self.model_columns is not None else ()
 
-    def block_features(self, block: MeasuredLists) -> BlockFeatures:
+    def block_features(self, pair: Pair) -> BlockFeatures:
         """The features of lists."""
-        if block.pair is None:
-            return flat_features(self.extractor, self.symbols, block.rows, block.lists.first)
-        one = self.features(block.pair.nbest, block.pair.content)
+        if isinstance(pair.content, Lists):
+            return flat_features(self.extractor, self.symbols, pair.content)
+        one = self.features(pair.nbest, pair.content)
         counts, entries = np.array([one.hashes.size]), np.diff(one.first)
         return BlockFeatures(one, None, counts, slice(None), entries, one.origin, one.candidate, one.value)
 

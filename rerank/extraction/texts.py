@@ -88,7 +88,7 @@ class TextContent(Content[TextView | Lists]):
             rows = self.rows(lists)
             if find_unfit(rows):
                 return None
-            return MeasuredLists(lists, rows, *cast(ColumnMetric, self.metric).block_stats(lists), None)
+            return MeasuredLists(Pair(lists, rows), *cast(ColumnMetric, self.metric).block_stats(lists))
         except DataError:  # of one of the lists
             return None
 

@@ -179,11 +179,12 @@ def _measure(
     with error_context():
         usable = content.measure(one_by_one(memory_blocks(lists, **options)), count)
         while batch := list(islice(usable, BATCH_SIZE)):
-            for item, answer in zip(batch, choose([item.pair for item in batch if item.pair]), strict=True):
-                measurements.append((item.lists.first, item.rows.base, item.stats, item.reference))
+            for item, answer in zip(batch, choose([item.pair for item in batch]), strict=True):
+                nbest = item.pair.nbest
+                measurements.append((nbest.first, nbest.base, item.stats, item.reference))
                 rows.append(_row_of(content, item, answer))
-                sampler.add(item.lists)
-                examples += [item.lists][: ACCOUNT_LISTS - len(examples)]
+                sampler.add(nbest)
+                examples += [nbest][: ACCOUNT_LISTS - len(examples)]
         count.warn()
     log_account(Account.of("", examples, metric=content.metric))
     sample = sampler.finish()
@@ -217,10 +218,9 @@ def _doubts(
 def _row_of(content: Content[Any], item: MeasuredLists, answer: Answer) -> np.ndarray:
     """float64 [K]: the statistics of the answer to a list."""
     if isinstance(answer, bytes):
-        assert item.pair is not None
         return content.text_stats(item.pair, answer)
     if isinstance(answer, np.ndarray):
-        lists = item.lists.first, answer, item.rows.base, item.stats, item.reference
+        lists = item.pair.nbest.first, answer, item.pair.nbest.base, item.stats, item.reference
         return np.asarray(content.metric.rows_in_order(*lists)[0])
     return item.stats[answer] if answer >= 0 else np.zeros(item.stats.shape[1])
 

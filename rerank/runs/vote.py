@@ -223,8 +223,8 @@ def load_source(
     names = [name for name in names if use is None or name in use]
     parts, sample, empty = list[tuple[np.ndarray, ...]](), list[Lists](), 0
     for block in content.measure(rows, count):
-        nbest, sizes = block.rows.with_names(), np.diff(block.lists.first)
-        sample, empty = [*sample, *block.lists.each()][:FIRST_LISTS], empty + int((sizes == 0).sum())
+        nbest, sizes = block.pair.nbest.with_names(), np.diff(block.pair.nbest.first)
+        sample, empty = [*sample, *block.pair.nbest.each()][:FIRST_LISTS], empty + int((sizes == 0).sum())
         if len(nbest):
             base_scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
             measured = offsets(sizes[sizes > 0]), base_scores, block.stats, block.reference[sizes > 0]
