@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
+from rerank.readers.lists import one_by_one
 from rerank.readers.problems import OnBadList
 from rerank.readers.reader import Lists, Problem, Reader, SkipCount, count_usable, filter_usable, lists_of
 from rerank.storage.streams import PathLike
@@ -17,7 +18,7 @@ def read_lists(
     ``count``, if given, also sets the policy, and ``on_bad_list`` is ignored.
     """
     count = count if count is not None else SkipCount(on_bad_list)
-    yield from filter_usable(lists_of(reader, path), count_usable, count)
+    yield from filter_usable(one_by_one(lists_of(reader, path)), count_usable, count)
 
 
 def problem_of(found: Lists) -> Problem:

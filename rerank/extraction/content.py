@@ -20,10 +20,9 @@ from rerank.features.sink import ListFeatures, TooLargeError, find_origin, narro
 from rerank.features.template import EITHER, SETS, Template, make_template
 from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric
-from rerank.readers.inputs import Attach, SplitFile, Stretch
+from rerank.readers.inputs import Attach, Side, SplitFile, Stretch
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.reader import Problem, ScoreColumns, SkipCount, make_reader, only_utf8
-from rerank.readers.sides import Side
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import AUTO, UNDERIVED
 from rerank.recipes.sections import SplitSettings, TemplateSettings

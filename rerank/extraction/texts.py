@@ -20,10 +20,9 @@ from rerank.metrics.gain import ColumnMetric
 from rerank.metrics.metric import metrics
 from rerank.metrics.text import Ter, TextMetric
 from rerank.metrics.wer import Match
-from rerank.readers.inputs import Attach
+from rerank.readers.inputs import Attach, Side
 from rerank.readers.lists import GAIN, Lists
 from rerank.readers.reader import Problem, SkipCount, learns_from, make_reader
-from rerank.readers.sides import Side
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.text_files import complete, count_list, lists_of_texts, text_list, text_sides, with_texts
 from rerank.recipes.recipe import TextDataSettings, TextRecipe

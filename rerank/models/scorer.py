@@ -23,10 +23,10 @@ from rerank.learn.scoring import add_scores, dense_scores
 from rerank.learn.scoring import scores as scores_of
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, columns_unlike, decodings_of
+from rerank.readers.inputs import in_step
 from rerank.readers.lists import Lists
 from rerank.readers.memory.nbest import Plain
 from rerank.readers.reader import ListWriter, Problem, Reader, ScoreColumns, SkipCount, filter_usable, make_reader
-from rerank.readers.sides import in_step
 from rerank.storage.streams import PathLike, Writable, read_in
 
 if TYPE_CHECKING:

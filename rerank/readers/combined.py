@@ -16,10 +16,10 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Checked
 from rerank.data.corpus import offsets
+from rerank.readers.inputs import SAMPLE_LISTS, ById, Side, in_step
 from rerank.readers.lines import LineReader, scores_of, whole_number
 from rerank.readers.lists import Lists, SparseScores, answers_of, first_with_candidates, strip_texts
-from rerank.readers.reader import Order, Problem, Reader, Scores, check_names, drops_duplicates, format_of, make_reader
-from rerank.readers.sides import SAMPLE_LISTS, ById, Side, in_step
+from rerank.readers.reader import Order, Problem, Reader, Scores, check_names, format_of, make_reader
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import Pieces, each
 from rerank.storage.streams import PathLike, Writable, must_wait, open_stream, split_paths, stream_name
@@ -341,7 +341,7 @@ class JoinedReader(Reader):
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if drops_duplicates(self.within[0]):
+        if any(getattr(reader, "duplicates", "keep") == "drop" for reader in self.every):
             message = "the reader drops duplicates, so lines of scores would go to the wrong candidates; "
             raise RecipeError(message + "set its option duplicates: keep", key="of")
         check_names(self.names, "names")

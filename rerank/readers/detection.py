@@ -104,7 +104,7 @@ def advice_on(reader: Reader, others: Readers, path: str) -> str:
 
     others: the readers to try, by name.
     """
-    start, leaves = _start(path), list(_leaves(reader))
+    start, leaves = _start(path), [one for one in reader.every if not one.within]  # the readers of single files
     if start is None and not os.path.isdir(path):
         paths = path.split(",")  # of several files, which a reader of single files takes for one
         if len(paths) < 2 or not all(map(os.path.isfile, paths)):
@@ -195,7 +195,7 @@ def holds_texts(path: str) -> bool:
 def _looks_like(name: str, kind: type[Reader], reader: Reader, keys: Iterable[str] = ()) -> str:
     """The advice to use another reader, of this ``kind``, with the options that it needs; or, where its lists hold what
     ``reader`` is not for, that they do."""
-    if (content := next(_leaves(reader)).holds) and kind.holds and kind.holds != content:
+    if (content := next(one.holds for one in reader.every if not one.within)) and kind.holds and kind.holds != content:
         message = f"this looks like {name}, whose lists hold {kind.holds}"
         return f"{message}; expected {content}, as the model or the recipe's task says"
     options = "".join(f", {key}: ..." for key in keys or kind.trial)
@@ -215,14 +215,6 @@ def _make_readers(kinds: Readers, *, needing: bool) -> Iterator[tuple[str, Reade
             continue
         if reader.files == 1 and bool(kind.trial) == needing:
             yield name, reader
-
-
-def _leaves(reader: Reader) -> Iterator[Reader]:
-    """The readers of single files in ``reader``."""
-    for inner in reader.within:
-        yield from _leaves(inner)
-    if not reader.within:
-        yield reader
 
 
 def _start(path: str) -> bytes | None:

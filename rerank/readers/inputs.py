@@ -1,4 +1,9 @@
-"""Large files in stretches, and lists that no file has.
+"""Files that are read together: lists with files that go with them, such as gold trees, sources, references and scores,
+and large files in stretches.
+
+A side file has an entry for every list, or for every candidate. Entries with the ids of lists are found by these, in
+any order; ids of lists in an order of their own (fairseq) are the places of the inputs. Others are gone through in step
+with the lists: bad lists use up their entries too, and a file with too few or too many is an error.
 
 Any process can read a stretch of whole lists alone: with what the first lists of the file tell of all, and what the
 files beside it have for its lists. Who plans takes compressed files apart.
@@ -6,25 +11,214 @@ files beside it have for its lists. Who plans takes compressed files apart.
 
 import codecs
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
+
+from rerank.base.encoding import amount
 from rerank.base.errors import DataError
 from rerank.readers.detection import ACCOUNT_LISTS
-from rerank.readers.lines import LineReader, ListReader, Place
+from rerank.readers.lines import LineReader, ListReader, Place, whole_number
 from rerank.readers.lists import Lists, one_by_one
-from rerank.readers.reader import Reader, ScoreColumns, add_advice, only_utf8
-from rerank.readers.sides import SAMPLE_LISTS, Side
+from rerank.readers.reader import Problem, Reader, ScoreColumns, line_id, lists_of, only_utf8
 from rerank.storage.places import is_url
-from rerank.storage.streams import CHANGED_FILE, TEXT_RATIO, InputStream, encoding, open_file, open_stream, read_once
+from rerank.storage.streams import (
+    CHANGED_FILE,
+    TEXT_RATIO,
+    InputStream,
+    PathLike,
+    encoding,
+    must_wait,
+    open_file,
+    open_stream,
+    read_once,
+    single_stdin,
+    stream_name,
+)
 
+Item = TypeVar("Item")
+SAMPLE_LISTS = 1000  # lists, the first, whose ids tell whether a file beside them has these
 MIN_SPLIT_BYTES = 1 << 26  # bytes of text that are read at once
-
 Source = Callable[[ScoreColumns | None, bool], Iterator[Lists]]  # lists, given what ``Reader.for_columns`` is
 Attach = Callable[[Lists, Sequence[Any]], Lists]  # a list with what files beside it have for it
+
+
+class ById(Generic[Item]):
+    """The items of a stream, taken by ids in any order: what is passed on the way is held, and given back later."""
+
+    def __init__(self, items: Iterable[tuple[Any, Item]]) -> None:
+        self._items, self._backlog = iter(items), dict[Any, list[Item]]()
+
+    def take(self, name: Any) -> Item | None:
+        """The next with an id; None if there is none left."""
+        if name in self._backlog:
+            first, *more = self._backlog.pop(name)
+            self._backlog |= {name: more} if more else {}
+            return first
+        for other, item in self._items:
+            if other == name:
+                return item
+            self._backlog.setdefault(other, []).append(item)
+        return None
+
+    def rest(self) -> Iterator[Item]:
+        """The items that nobody has taken."""
+        yield from chain(*self._backlog.values())
+        yield from (item for _, item in self._items)
+
+
+class Progress:
+    """The place up to which the lists of a file have been read."""
+
+    def __init__(self, reader: Reader, path: PathLike) -> None:
+        self.reader, self.path, self.count = reader, stream_name(path), 0
+        self.last: Lists | None = None
+        self.like: Lists | None = None  # the last that is not bad
+        self.bad: Problem | None = None  # of the first that is
+        self.nameless = 0  # bad lists whose ids are unknown
+        self.late = False  # whether the first list is empty, as are those whose ids are left out
+
+    def add(self, nbest: Lists) -> None:
+        """Note the next list."""
+        if nbest.problem is None:
+            self.like, self.late = nbest, self.late or (self.count == 0 and len(nbest) == 0)
+        else:
+            self.bad, self.nameless = self.bad or nbest.problem, self.nameless + (nbest.id == line_id(nbest.line))
+        self.count, self.last = self.count + 1, nbest
+
+    def missing(self, name: str, message: str) -> Lists:
+        """An empty list after the last one, or called ``name``, in place of one that should be there."""
+        last_number = None if self.last is None else whole_number(self.last.id)
+        number = self.count if last_number is None else last_number + 1
+        like = None if self.like is None or self.like.of_trees else self.like
+        names, column = (("score",), 0) if like is None else (like.names, like.column)
+        line, problem = 1 if self.last is None else self.last.line, Problem("missing", message)
+        texts: Any = name or str(number), self.path, line, [], [], np.empty((0, len(names))), column
+        return Lists.one(*texts, names=names, missing=problem)
+
+    def check_form(self) -> None:
+        """Refuse a file of which no list so far is any good, whose lists are then counted by a wrong format."""
+        if self.like is None and self.bad is not None:
+            raise self.bad.with_advice()
+
+
+class Side:
+    """A side file.
+
+    Parameters
+    ----------
+    paths: its name, or the names of several files that are read as one.
+    entries: its entries in order, each with its line.
+    what: what an entry is, in the singular and in the plural.
+    of: what has an entry each: "list" or "candidate".
+    """
+
+    def __init__(
+        self, paths: Sequence[PathLike], entries: Iterable[tuple[int, Any]], what: tuple[str, str], of: str = "list"
+    ) -> None:
+        self.paths, self.path, self.of = paths, ", ".join(map(stream_name, paths)), of
+        self.one, self.many = what
+        self.count, self.line = 0, 0  # of the entries taken so far, and of the last of them
+        self.by_id: dict[str, tuple[int, Any]] | None = None  # those not taken so far, where ids tell whose they are
+        self.entries = iter(entries)
+
+    def pair_up(self, reader: Reader, ids: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002
+        """Decide how lists and entries go together; ids: of the first lists, which are then read ahead."""
+        if reader.order == "file" and self.of == "list":
+            self.by_id = {str(k): entry for k, entry in enumerate(self.entries, start=reader.first_id)}
+
+    def take(self, number: int = 1) -> list[Any]:
+        """The next entries; fewer only at the end."""
+        entries = list(islice(self.entries, number))
+        if entries:
+            self.count, self.line = self.count + len(entries), entries[-1][0]
+        return [entry for _, entry in entries]
+
+    def take_for(self, nbest: Lists, lists: Progress) -> Any:
+        """The entry of the last list read, None if none has its id; or, in a list, those of its candidates."""
+        if self.by_id is not None:
+            self.line, entry = self.by_id.pop(nbest.id, (self.line, None))
+            return entry
+        number = 1 if self.of == "list" else nbest.size
+        if number is None:
+            assert nbest.problem is not None
+            message = f"{nbest.problem.message}; nothing tells which {self.many} of {self.path} belong to the next "
+            raise DataError(f"{message}list: fix the list", path=nbest.path, line=nbest.line, list_id=nbest.id)
+        before, entries = self.count, self.take(number)
+        if len(entries) == number:
+            return entries[0] if self.of == "list" else entries
+        lists.check_form()
+        message = f"{self.count:,} {self.many} for at least {amount(before + number, self.of)} of {lists.path} "
+        message += f"(list {nbest.id} at line {nbest.line}); {self._rule}"
+        if lists.late and self.count == lists.count - 1 and lists.reader.offers("first_id"):
+            message += "; the lists' ids seem to start at 1: set data.reader.first_id: 1"
+        raise DataError(message, path=self.path, line=self.line or None)
+
+    def finish(self, lists: Progress) -> None:
+        """Refuse an entry that is left over, unless ids tell whose it is."""
+        before = self.count
+        if self.by_id is None and self.take():
+            lists.check_form()
+            message = f"at least {self.count:,} {self.many} for {amount(before, self.of)} of {lists.path}; {self._rule}"
+            raise DataError(message, path=self.path, line=self.line)
+
+    @property
+    def _rule(self) -> str:
+        return f"every {self.of} needs one {self.one}, in the same order"
+
+
+def in_step(
+    reader: Reader, path: PathLike, sides: Sequence[Side], *, missing: bool = False
+) -> Iterator[tuple[Lists, tuple[Any, ...]]]:
+    """Every list of ``path``, usable or not, with its entries in side files.
+
+    missing: whether entries that no list has get empty lists; those left over at the end are an error otherwise.
+    """
+    single_stdin(path, *[name for side in sides for name in side.paths])
+    lists, stream, head = Progress(reader, path), one_by_one(lists_of(reader, path)), list[Lists]()
+
+    def ids() -> list[str]:
+        while not (head and must_wait(path)) and len(head) < SAMPLE_LISTS and (nbest := next(stream, None)) is not None:
+            head.append(nbest)
+        return [nbest.id for nbest in head]
+
+    for side in sides:
+        side.pair_up(reader, ids)
+    for nbest in chain(head, stream):
+        lists.add(nbest)
+        entries = tuple(side.take_for(nbest, lists) for side in sides)
+        lacking = next((side for side, entry in zip(sides, entries, strict=True) if entry is None), None)
+        if lacking is not None and nbest.problem is None:
+            message = f"{lacking.path} has no {lacking.one} with the id of the list"
+            problem = Problem("no source" if lacking.one == "source" else "no reference", message)
+            nbest = nbest.leave_out(problem)
+        yield nbest, entries
+    in_order = all(side.by_id is None for side in sides)
+    for side in () if missing and in_order else sides:
+        side.finish(lists)
+    if not missing or not sides:
+        return
+    last, advice = sides[-1], "A decoder that found nothing for an input writes no list. Are the files of one split?"
+    by_id = last.by_id or {}  # but for bad lists whose own are unknown
+    both = [name for name in by_id if all(side.by_id is None or name in side.by_id for side in sides)]
+    for name in both[lists.nameless :]:
+        message = f"no list has the id {name!r} (line {by_id[name][0]:,} of {last.path}), of {len(both):,}. {advice}"
+        yield lists.missing(name, message), tuple(None if one.by_id is None else one.by_id[name][1] for one in sides)
+    ends = "no lists" if lists.last is None else f"{amount(lists.count, 'list')}, the last of them {lists.last.id}"
+    while in_order and all(rest := [side.take() for side in sides]):
+        more = f"for more {' and '.join(side.many for side in sides)} ({', '.join(side.path for side in sides)})"
+        empty = lists.missing("", f"{ends}, {more}; found none for line {last.line:,}. {advice}")
+        lists.add(empty)
+        yield empty, tuple(entry[0] for entry in rest)
+    longest = max(sides, key=lambda side: side.count)
+    for side in sides if in_order else ():
+        if side.count < longest.count:
+            message = f"{side.count:,} {side.many}, but {longest.path} has {longest.many} for more lists; "
+            raise DataError(f"{message}each needs one for every list", path=side.path)
 
 
 @dataclass(frozen=True)
@@ -60,7 +254,6 @@ class SplitFile:
                 packed = stream.compression != "plain"
                 if stream.size * (TEXT_RATIO if packed else 1) < MIN_SPLIT_BYTES:
                     return None
-            with open_file(path) as stream:
                 lines = LineReader(stream)
                 lists = one_by_one(chain.from_iterable(map(only_utf8, reader.lists(lines, reader.records(lines)))))
                 for nbest in lists:
@@ -141,7 +334,7 @@ class Stretch(NamedTuple):
         lines.number, lines.records, lines.traits = self.line, self.ordinal, dict(file.traits)
         own_places = id_places if lines.traits.get("named") else {}
         parts = file.reader.lists(lines, file.reader.records(lines), own_places)
-        lists = chain.from_iterable(map(only_utf8, parts)) if self.line else add_advice(file.reader, parts, blocks=True)
+        lists = chain.from_iterable(map(only_utf8, parts)) if self.line else lists_of(file.reader, file.path, parts)
         if self.entries:
             rows = zip(*self.entries, strict=True)
             lists = (file.attach(nbest, row) for nbest, row in zip(one_by_one(lists), rows, strict=True))

@@ -100,6 +100,13 @@ class Reader(ABC):
         return ()
 
     @property
+    def every(self) -> "Iterator[Reader]":
+        """This reader, and all that it reads through."""
+        yield self
+        for reader in self.within:
+            yield from reader.every
+
+    @property
     def files(self) -> int | None:
         """The number of files that a path names, separated by commas; None: any number."""
         return self.within[0].files if self.within else 1
@@ -141,8 +148,7 @@ class Reader(ABC):
 
     def offers(self, option: str) -> bool:
         """Whether this reader, or one that it reads through, has an option."""
-        options = getattr(self, "__dataclass_fields__", ())
-        return option in options or any(reader.offers(option) for reader in self.within)
+        return any(option in getattr(reader, "__dataclass_fields__", ()) for reader in self.every)
 
     # Options without a default, with which a file of unknown format is tried. A reader that needs some may read any
     # file, so it counts only where it finds base scores.
@@ -206,17 +212,12 @@ LARGEST_GAP = 10_000  # lists left out in a row; whole numbers that are farther 
 readers: Registry[type[Reader]] = Registry("reader", Reader)
 
 
-def lists_of(reader: Reader, path: PathLike, *, blocks: bool = False) -> Iterator[Lists]:
-    """``reader.read``, or ``reader.blocks``, where a file that starts with a list that is bad, or an error, is looked
-    into: the message says what the file seems to be.
+def lists_of(reader: Reader, path: PathLike, items: Iterable[Lists] | None = None) -> Iterator[Lists]:
+    """``reader.blocks`` (or ``items``, which are these) where a file that starts with a list that is bad, or an error,
+    is looked into: the message says what the file seems to be.
     """
-    return add_advice(reader, reader.blocks(path), blocks=blocks)
-
-
-def add_advice(reader: Reader, items: Iterable[Lists], *, blocks: bool) -> Iterator[Lists]:
-    """``lists_of``, given what ``reader`` finds in a file from its beginning."""
-    several, has_advice = chain.from_iterable(map(only_utf8, items)), False
-    lists: Iterator[Lists] = several if blocks else one_by_one(several)
+    items = reader.blocks(path) if items is None else items
+    lists, has_advice = chain.from_iterable(map(only_utf8, items)), False
     try:
         for nbest in lists:
             if not has_advice and (problem := nbest.problem) is not None:
@@ -379,11 +380,6 @@ def settings_within(spec: Any) -> Iterator[dict[str, Any]]:
         yield from settings_within(setting)
 
 
-def says_scores(spec: Any) -> bool:
-    """Whether the description of a reader, or of one that it reads through, says that scores are scores, or costs."""
-    return any("scores" in settings for settings in settings_within(spec))
-
-
 def learns_from(name: str, spec: Any) -> bool:
     """Whether the description of a reader, or of one that it reads through, names a column to learn from."""
     for settings in settings_within(spec):
@@ -394,11 +390,6 @@ def learns_from(name: str, spec: Any) -> bool:
     return False
 
 
-def drops_duplicates(reader: Reader) -> bool:
-    """Whether a reader, or one that it reads through, drops duplicates."""
-    return getattr(reader, "duplicates", "keep") == "drop" or any(map(drops_duplicates, reader.within))
-
-
 def format_of(reader: Reader) -> Reader:
     """The reader that knows the format: ``reader``, or the first that it reads through."""
-    return format_of(reader.within[0]) if reader.within else reader
+    return next(one for one in reader.every if not one.within)

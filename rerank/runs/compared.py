@@ -17,7 +17,7 @@ from rerank.data.corpus import Corpus
 from rerank.extraction.kinds import metric_of
 from rerank.metrics.metric import Metric, TestName, best_of_lists
 from rerank.metrics.significance import Significance, compare, score_interval
-from rerank.readers.reader import says_scores
+from rerank.readers.reader import settings_within
 from rerank.recipes.loading import load_recipe
 from rerank.runs.report.table import TextTable
 from rerank.storage.documents import as_json
@@ -194,8 +194,8 @@ def doubts_of_base(base: str | None, reader: Mapping[str, Any], corpora: Iterabl
     """A sentence where the base score ``base`` chooses worse than the first candidate, or a random one, does: by more
     than two standard errors of the mean gain over lists. Nothing is to be claimed against such a base, unless the
     settings of the ``reader`` say what it is."""
-    losses = [np.zeros((2, 0))]
-    for corpus in corpora if base is not None and not says_scores(reader) else ():
+    losses, says = [np.zeros((2, 0))], any("scores" in settings for settings in settings_within(reader))
+    for corpus in corpora if base is not None and not says else ():
         lists, gain, scores, indices = corpus.lists, corpus.gain, corpus.base, np.flatnonzero(np.diff(corpus.lists))
         first, sizes, choices = lists[indices], np.diff(lists)[indices], best_of_lists(lists, scores, scores)[indices]
         if indices.size:

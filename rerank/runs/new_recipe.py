@@ -17,7 +17,7 @@ from rerank.extraction.list_checks import UNSPACED_LETTERS, UNSUITED, Inputs, do
 from rerank.learn.folds import FOLDS
 from rerank.metrics.gain import LOWER, REWARD
 from rerank.readers.detection import Account, format_of, recognise
-from rerank.readers.lists import GAIN, Lists
+from rerank.readers.lists import GAIN, Lists, one_by_one
 from rerank.readers.memory.reading import ListFile, read
 from rerank.readers.reader import lists_of, make_reader, readers, settings_of, with_judgements
 from rerank.readers.texts.roles import ROWS, parse_roles, with_roles
@@ -316,7 +316,7 @@ def _detect(files: Sequence[str], reader: str | None, roles: str | None) -> tupl
         raise DataError(f"found the formats {', '.join(map(str, sorted(map(str, formats))))} ({pairs}); expected one")
     settings = settings_of(names[files[0]], "--reader") | ({} if roles is None else {"roles": parse_roles(roles)})
     problem = None
-    for nbest in lists_of(make_reader(settings, "reader"), files[0]):
+    for nbest in one_by_one(lists_of(make_reader(settings, "reader"), files[0])):
         if nbest.problem is None and len(nbest):
             return settings, nbest
         problem = problem or nbest.problem

@@ -18,10 +18,10 @@ from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, lists_in, whole
 from outcomes import read_lists
 
 from rerank.base.errors import DataError
+from rerank.readers.inputs import Side, in_step
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import one_by_one
 from rerank.readers.reader import Lists, SkipCount, make_reader
-from rerank.readers.sides import Side, in_step
 from rerank.recipes.loading import load_recipe
 from rerank.storage.streams import InputStream
 

@@ -11,11 +11,11 @@ from typing import ClassVar, NamedTuple
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
+from rerank.readers.inputs import ById
 from rerank.readers.lines import LineReader, Place, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, say_once
 from rerank.readers.reader import Order, Problem, Reader, Scores, check_names, excerpt
-from rerank.readers.sides import ById
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
 from rerank.storage.streams import PathLike, Writable, open_stream, split_paths, start_alone, stream_name

@@ -26,11 +26,11 @@ from typing import Any, NamedTuple
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
+from rerank.readers.inputs import Side, in_step
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, say_once
 from rerank.readers.reader import Problem, Reader, SkipCount, check_choice, count_usable, excerpt, lists_of
-from rerank.readers.sides import Side, in_step
 from rerank.readers.texts.forms import is_of
 from rerank.readers.texts.json_lines import list_id, parse_object, text_of, texts_of
 from rerank.readers.texts.jsonl import rows_of
@@ -276,7 +276,7 @@ def lists_of_texts(reader: Reader, path: PathLike, **files: Any) -> Iterator[Lis
     ``missing``.
     """
     if not (sides := text_sides(**files)):
-        yield from lists_of(reader, path, blocks=True)
+        yield from lists_of(reader, path)
         return
     for nbest, entries in in_step(reader, path, sides, missing=True):
         yield with_texts(nbest, entries, sourced=files.get("sources") is not None)

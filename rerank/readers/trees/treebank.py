@@ -36,10 +36,10 @@ from rerank.data.trees import (
     same_yield,
     yield_words,
 )
+from rerank.readers.inputs import Progress, Side, in_step
 from rerank.readers.lines import MAX_LINE, LineReader
 from rerank.readers.problems import NUL
 from rerank.readers.reader import TRACE, Candidate, Lists, Problem, Reader, excerpt
-from rerank.readers.sides import Progress, Side, in_step
 from rerank.storage.files import compression_of_name
 from rerank.storage.places import is_url
 from rerank.storage.streams import PathLike, open_stream, split_paths, stream_name

@@ -20,6 +20,7 @@ from rerank.contrib.search.fuse import fuse_runs
 from rerank.contrib.search.letor import LetorReader
 from rerank.contrib.search.trec import TrecReader, read_qrels, read_run
 from rerank.readers.detection import format_of
+from rerank.readers.lists import one_by_one
 from rerank.readers.reader import lists_of, readers
 from rerank.recipes.recipe import TextRecipe
 from rerank.runs import experiment
@@ -73,7 +74,7 @@ ODD = {  # a line among others, and what becomes of it: the message about it, or
 def test_odd_lines_of_letor(tmp_path: Path, what: str) -> None:
     line, expected = ODD[what]
     path = letor(tmp_path, b"0 qid:6 2:3\n\n1 qid:7 1:.5 # a\n" + line + b"\n2 qid:7 2:0.25 # c\n")
-    alone = list(lists_of(LetorReader(), path))
+    alone = list(one_by_one(lists_of(LetorReader(), path)))
     found = [one for one in alone if one.problem is None]
     assert {nbest.names for nbest in found} == {("score", "1", "2", "gain")}  # and none of a line that is bad
     problems = [problem for one in alone for problem in (one.bad if one.problem is None else [one.problem])]
