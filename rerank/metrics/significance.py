@@ -50,7 +50,7 @@ def resampled_sums(rows: np.ndarray, swap: bool, counter: np.ndarray, sums: np.n
 
 
 MAX_DRAWS = 10_000_000  # draws between two checks for a signal
-ROUNDING = 1e-12  # differences this little below the observed one count as at least as large
+ROUNDING = 1e-12  # of the scores: differences this little below the observed one count as at least as large
 
 
 @dataclass(frozen=True)
@@ -138,10 +138,10 @@ class _Pair(NamedTuple):
     seed: int
 
     @property
-    def difference(self) -> float:
-        """The score of A less that of B."""
+    def scores(self) -> list[float]:
+        """The scores of A and of B."""
         total = self.reference.sum(axis=0)
-        return float(self.metric.scores(self.a.sum(axis=0), total) - self.metric.scores(self.b.sum(axis=0), total))
+        return [float(self.metric.scores(rows.sum(axis=0), total)) for rows in (self.a, self.b)]
 
     def bootstrap(self) -> np.ndarray:
         """Differences on corpora of lists drawn with replacement: float64 [samples]."""
@@ -171,9 +171,10 @@ def _outcome(pair: _Pair, chance: np.ndarray, confidence: float) -> Outcome:
     is never 0. The interval is ours ± the smallest distance that would have been reached by too many of them for a p
     below 1 − confidence.
     """
-    difference = pair.difference
-    size, distance = np.abs(chance), abs(difference)
-    distances = np.append(np.where(size >= distance - ROUNDING, np.maximum(size, distance), size), distance)
+    one, other = pair.scores
+    size, difference, distance = np.abs(chance), one - other, abs(one - other)
+    near = size >= distance - ROUNDING * max(abs(one), abs(other))
+    distances = np.append(np.where(near, np.maximum(size, distance), size), distance)
     p = float(np.mean(distances >= distance))
     rank = math.ceil((1.0 - confidence) * distances.size)
     width = float(np.partition(distances, -rank)[-rank])

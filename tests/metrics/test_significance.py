@@ -58,6 +58,17 @@ def test_approximate_randomization_is_near_the_exact_permutation_test(seed):
     assert result.difference == pytest.approx((a.sum() - b.sum()) / total[0])
 
 
+@pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e4), (1.0, -1e6), (1e25, 0.0), (1e-12, 0.0), (-1.0, 0.0)])
+def test_p_is_the_same_in_other_units(scale, offset):
+    for seed in range(12):
+        gains = np.random.default_rng(seed).random((2, 6, 1)).round(2)
+        reference, found = np.ones((6, 1)), []
+        for a, b in (gains, scale * (gains + offset)):
+            for test in TESTS[:2]:
+                found.append(compare(Ratio(), a, b, reference, test=test, samples=500).p)
+        assert found[:2] == pytest.approx(found[2:], abs=1e-12)
+
+
 def test_p_counts_the_observation_as_a_sample():
     reference = np.ones((200, 1))
     result = compare(Ratio(), reference, 0 * reference, reference, samples=99)
