@@ -342,9 +342,9 @@ def _evaluate_texts(
         gains = measure.gain(stats[0], reference)
         cli.show(*(f"{gain:.6f}" for gain in gains), sentences=[float(gain) for gain in gains])
     names, signature = shown_names(systems), measure.corpus_signature(shown_golds)
-    cells = list[list[str]]()
+    cells, other = list[list[str]](), measure.text if measure.percent != 1 else "{:,.4g}".format
     for key in reports[0]:
-        style = {"length_ratio": "{:.3f}".format, measure.primary: measure.text}.get(key, "{:,.4g}".format)
+        style = {"length_ratio": "{:.3f}".format, measure.primary: measure.text}.get(key, other)
         cells.append([key, *(style(report[key]) for report in reports)])
     table = TextTable("", ["", *names], cells)
     cli.show(table, signature, scores=dict(zip(names, reports, strict=True)), signature=signature)

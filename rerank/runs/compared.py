@@ -108,7 +108,7 @@ class Compared:
         return {f"{a}_vs_{b}": self.test_between(a, b).as_dict() for a, b in (usual if pairs is None else pairs)}
 
     def repeats(self, names: Iterable[str]) -> dict[str, str]:
-        """The rows among ``names`` that choose the same in every list as one before them, each with the first such."""
+        """The rows among ``names`` with the results of one before them in every list, each with the first such."""
         first = dict[bytes, str]()
         same = {name: first.setdefault(self.rows[name].tobytes(), name) for name in names}
         return {name: other for name, other in same.items() if name != other}
@@ -135,7 +135,7 @@ class Compared:
         ]  # fmt: skip
 
     def table(self, caption: str, note: str, *, heading: str, of: str = "chosen by") -> TextTable:
-        """The table, without rows that choose the same in every list as one before them, which are named below it.
+        """The table, without rows with the results of one before them in every list, which are named below it.
 
         heading: of the scores; of: of the rows.
         """
@@ -149,7 +149,7 @@ class Compared:
             line[f"Δ {self.against.removesuffix(' vote')}"] = "" if test is None else difference(test.difference)
             lines.append(line | {"p": "" if p is None else f"{p:.2g}"})
         same = ", ".join(f"{name} as {other}" for name, other in repeats.items())
-        notes = note, f"The same choice in every list: {same}." if same else ""
+        notes = note, f"The same result in every list: {same}." if same else ""
         return TextTable.of(caption, lines, note=" ".join(filter(None, notes)))
 
     def save(self, path: Path) -> None:

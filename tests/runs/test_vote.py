@@ -258,7 +258,7 @@ def test_ways_that_choose_the_same_are_one_row_and_named_below() -> None:
     shown = [row[0] for row in text.rows]
     assert {"best score", "best twice"} <= set(names)
     assert ("best score" in shown, "best twice" in shown) == (True, False)
-    assert "The same choice in every list: " in text.note
+    assert "The same result in every list: " in text.note
     assert "best twice as best score" in text.note
     assert text.headings == ["chosen by", "right", "95 % interval", "Δ majority", "p"]
 

@@ -161,7 +161,7 @@ def test_commands(rerank: Command, ran: Ran, tmp_path: Path) -> None:
     assert entry["candidates"][0]["answer"].split()[0] in tagger.labels
     unknown = json.loads(rerank("tag", model, bare, "--n-best", "2").out.splitlines()[0])
     assert "references" not in unknown
-    assert "same choice in every list: B as A" in rerank("compare", root / "run", root / "run").out
+    assert "same result in every list: B as A" in rerank("compare", root / "run", root / "run").out
     failed(rerank("tag", root / "run" / "rerank" / "model", test), 2, "a model that reranks lists; expected one that")
     failed(rerank("rank", model, test), 2, "a model that tags words")
     failed(rerank("tag", model, test, "--reader", "conl"), 2, "did you mean conll")
