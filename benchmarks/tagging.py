@@ -26,8 +26,9 @@ import numpy as np
 from rerank.base.registry import build
 from rerank.contrib.structures.chain import Chains, chains_of
 from rerank.contrib.structures.sequence_tagger import SequenceTagger
-from rerank.contrib.structures.training import train_chains
+from rerank.contrib.structures.training import ChainProblem
 from rerank.learn.learner import learners
+from rerank.learn.train import train as fit
 
 LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+)\)")
 OURS: dict[str, dict[str, Any]] = {
@@ -153,10 +154,10 @@ def main() -> None:
     print(f"{'learner':12} {'':8} {'train s':>8} {'dev %':>7} {'weights':>10} {'tokens/s':>10}")
     for name in arguments.only:
         learner = build(learners, OURS[name], "learner")
-        train_chains(learner, few, epochs=1)  # compiles
+        fit(learner, ChainProblem(few), epochs=1)  # compiles
         tagger.predict(read["dev"][:20])
         for _ in range(arguments.rounds):
-            training, seconds = timed(lambda: train_chains(learner, train, epochs=arguments.epochs, seed=1))  # noqa: B023
+            training, seconds = timed(lambda: fit(learner, ChainProblem(train, 1), epochs=arguments.epochs))  # noqa: B023
             for predictor in ("average",) if learner.batch else ("average", "last"):
                 w = training.weights[predictor].w
                 vars(tagger)["_weights"] = w

@@ -87,6 +87,8 @@ class TaskRecipe(Section):
     seed: decides the order of lists in every epoch, resampling, and which examples the report shows.
     seeds: every run once per seed, in place of ``seed``; tables then show mean and standard deviation.
     metric: the measure, with its options.
+    runs: runs with settings of their own; there are runs × points of the grid × seeds.
+    grid: values by dotted key; every run is made once with every combination, applied after the settings of the run.
     quick: settings, by dotted key, with which the recipe takes a fraction of its time (``rerank run --quick``).
     """
 
@@ -97,16 +99,16 @@ class TaskRecipe(Section):
     seed: Seed = 1
     seeds: Seeds = ()
     metric: Annotated[Settings, part()]
+    learner: Settings
+    significance: SignificanceSettings = SignificanceSettings()
+    runs: Annotated[tuple[RunSettings, ...], AfterValidator(different_names)] = ()
+    grid: Grid = Field(default_factory=dict)
     quick: Settings = Field(default_factory=dict)
 
     common: ClassVar[Collection[str]]  # the sections that a run may not change, which ``refusal`` says
     refusal: ClassVar[str]
-    if TYPE_CHECKING:  # what the recipes of all tasks have, each in its own place
-        learner: Settings
+    if TYPE_CHECKING:  # of a class of its own in each
         training: Any
-        significance: Any
-        runs: tuple[RunSettings, ...]
-        grid: Grid
 
     def as_yaml(self) -> str:
         """The resolved recipe, all defaults written out."""
@@ -135,6 +137,10 @@ class TaskRecipe(Section):
         """Every run with every point of its grid."""
         runs = self.runs or (RunSettings(name=str(self.learner.get("name", "run"))),)
         return [(run, point) for run in runs for point in grid_points(self.grid if run.grid is None else run.grid)]
+
+    def expand(self) -> "Sequence[Single[Any]]":
+        """Every single run, with one seed; see ``singles``."""
+        return self.singles(Single[Any], inner=[{"seed": seed, "seeds": ()} for seed in self.run_seeds])
 
     def singles(self, kind: type[S], outer: Sequence[Settings] = ({},), inner: Sequence[Settings] = ({},)) -> list[S]:
         """Every single run, as an object of ``kind``: outer axes × runs × points of their grids × inner axes.
@@ -185,8 +191,6 @@ class ListRecipe(TaskRecipe):
 
     learner: the update rule with its parameters. ``base``, the weight of the base score, is a number from 0 or
     ``auto``: the best on dev, found after every epoch.
-    runs: runs with settings of their own; there are runs × points of the grid × seeds.
-    grid: values by dotted key; every run is made once with every combination, applied after the settings of the run.
     examples: how many lists that got better the report shows, and as many that got worse.
     reported: figures from a paper, shown below the results.
     """
@@ -197,9 +201,6 @@ class ListRecipe(TaskRecipe):
     learner: Annotated[Settings, part(), AfterValidator(with_base)]
     training: TrainingSettings = TrainingSettings()
     decode: DecodeSettings = DecodeSettings()
-    significance: SignificanceSettings = SignificanceSettings()
-    runs: Annotated[tuple[RunSettings, ...], AfterValidator(different_names)] = ()
-    grid: Grid = Field(default_factory=dict)
     examples: Examples = 8
     reported: ReportedSettings | None = None
 
@@ -260,8 +261,7 @@ class ListRecipe(TaskRecipe):
         return kinds
 
     def expand(self) -> list[Single[Self]]:
-        """Every single run, with one seed; see ``singles``."""
-        runs = self.singles(Single[Self], inner=[{"seed": seed, "seeds": ()} for seed in self.run_seeds])
+        runs = list(super().expand())
         for k, run in enumerate(runs):
             training = run.recipe.training
             if training.vote == "first":

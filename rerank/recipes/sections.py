@@ -28,11 +28,44 @@ SplitName = Annotated[str, AfterValidator(check_split)]
 HOLDOUT = "holdout"  # the split of the training lists that are set apart
 
 
-class SplitSettings(Section):
-    """The files of the lists of every split, whatever they hold. ``{root}`` and ``{split}`` in patterns are filled in.
+class FileSettings(Section):
+    """The files of every split. ``{root}`` and ``{split}`` in patterns are filled in.
 
-    root: a directory, substituted for ``{root}``; ``{shipped}`` in it is the folder of the lists that come with the
+    root: a directory, substituted for ``{root}``; ``{shipped}`` in it is the folder of the data that come with the
     program.
+    train, dev, tests: the splits that are trained on, that choose epoch and run (null: the last epoch of the first
+    run), and that are evaluated. Splits are names (letters, digits, ``_``, with ``.+-`` and spaces between them), not
+    paths.
+    reader: the format, with its options.
+    encoding: the encoding of all text files, if it is not UTF-8, by its name in Python: ``latin-1``, ``cp1252``,
+    ``gbk``.
+    on_bad_list: whether a list, or sentence, that cannot be used is an error, or is left out and counted.
+    """
+
+    root: str = "."
+    train: Annotated[tuple[SplitName, ...], Field(min_length=1), one_or_many(str), AfterValidator(distinct)] = (
+        "train",
+    )
+    dev: SplitName | None = "dev"
+    tests: Annotated[tuple[SplitName, ...], one_or_many(str), AfterValidator(distinct)] = ("test",)
+    reader: Settings
+    encoding: Annotated[str, AfterValidator(check_encoding)] | None = None
+    on_bad_list: Literal["error", "skip"] = "error"
+
+    def fill(self, key: str, pattern: str, split: str) -> str:
+        """``pattern`` with root and split filled in; a RecipeError names ``key`` where the pattern asks for anything
+        else."""
+        try:
+            return pattern.format(root=root_folder(self.root), split=split)
+        except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
+            raise RecipeError(
+                f"cannot fill in {pattern!r} ({error}); only {{root}} and {{split}} may stand in it", key=f"data.{key}"
+            ) from None
+
+
+class SplitSettings(FileSettings):
+    """The files of the lists of every split, whatever they hold.
+
     train: the split that is trained on; several, as ``[news, web]``, are sources, trained on one after the other.
     dev: the split on which epochs, runs and the weight of the base score are chosen. null: the last tenth of the
     training lists takes its place if ``learner.base`` is ``auto``; with a number, the last epoch of the first run is
@@ -43,25 +76,13 @@ class SplitSettings(Section):
     between them), not paths.
     nbest: where the lists of a split are.
     reader: the format of the lists, with its options; of texts by default ``jsonl`` if ``nbest`` names files of JSON.
-    encoding: the encoding of all text files, if it is not UTF-8, by its name in Python: ``latin-1``, ``cp1252``,
-    ``gbk``.
-    on_bad_list: whether a list that cannot be used is an error, or is left out and counted.
     shard_size: how many MB (10^6 bytes) a part of the corpus takes at most, unless it is a single list. One part at a
     time is in memory; every epoch has a random order of the parts, and of the lists in each. 256 MB hold 32 million
     nonzeros.
     """
 
-    root: str = "."
-    train: Annotated[tuple[SplitName, ...], Field(min_length=1), one_or_many(str), AfterValidator(distinct)] = (
-        "train",
-    )
-    dev: SplitName | None = "dev"
     holdout: Annotated[float, Range(above=0, below=1)] | None = None
-    tests: Annotated[tuple[SplitName, ...], one_or_many(str), AfterValidator(distinct)] = ("test",)
     nbest: str = "{root}/{split}.nbest.gz"
-    reader: Settings
-    encoding: Annotated[str, AfterValidator(check_encoding)] | None = None
-    on_bad_list: Literal["error", "skip"] = "error"
     shard_size: Annotated[float, Range(0.001)] = 256.0
 
     @model_validator(mode="after")
@@ -113,16 +134,6 @@ class SplitSettings(Section):
     @abstractmethod
     def of_files(self, nbest: str, gold: str, sources: str | None) -> Self:
         """The same settings for one set of files."""
-
-    def fill(self, key: str, pattern: str, split: str) -> str:
-        """``pattern`` with root and split filled in; a RecipeError names ``key`` where the pattern asks for anything
-        else."""
-        try:
-            return pattern.format(root=root_folder(self.root), split=split)
-        except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
-            raise RecipeError(
-                f"cannot fill in {pattern!r} ({error}); only {{root}} and {{split}} may stand in it", key=f"data.{key}"
-            ) from None
 
 
 class TemplateSettings(Section):
@@ -205,13 +216,24 @@ class EnsembleSettings(Section):
     keep: Positive | None = None
 
 
-class TrainingSettings(Section):
+class EpochSettings(Section):
+    """The passes over what is trained on.
+
+    epochs: passes at most.
+    shuffle: a new order in every epoch (from seed and epoch), or the file's.
+    patience: end after this many epochs without a better dev score; null: never.
+    predictor: the weights, those of the last update or the average of all, whose dev score chooses epoch and run.
+    """
+
+    epochs: Epochs = 10
+    shuffle: bool = True
+    patience: Epochs | None = None
+    predictor: Literal["last", "average"] = "average"
+
+
+class TrainingSettings(EpochSettings):
     """The passes over the training lists.
 
-    epochs: passes over the training lists at most.
-    shuffle: a new order of the lists in every epoch (from seed and epoch), or the file's.
-    patience: end after this many epochs without a better dev score; null: never.
-    predictor: the predictor whose dev score chooses epoch and run, and whose scores rank lists.
     vote: keep the updates and evaluate the voted predictor too, which takes longer than training; ``first``: with the
     first seed alone.
     bound: say what theory allows of the mistakes of the first epoch, too.
@@ -228,10 +250,6 @@ class TrainingSettings(Section):
     lists would help.
     """
 
-    epochs: Epochs = 10
-    shuffle: bool = True
-    patience: Epochs | None = None
-    predictor: Literal["last", "average"] = "average"
     vote: bool | Literal["first"] = False
     bound: bool = False
     select: SelectSettings | None = None

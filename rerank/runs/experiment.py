@@ -27,7 +27,7 @@ from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.runs.report.results import headline
 from rerank.storage.documents import as_json, read_object
 from rerank.storage.files import DAMAGE, reason, write_text
-from rerank.storage.outputs import RUNS, output_directory, output_file, remove_results
+from rerank.storage.outputs import RUNS, Work, key_of, output_directory, output_file, remove_results
 from rerank.storage.streams import Inputs
 
 if TYPE_CHECKING:
@@ -246,6 +246,11 @@ class Kind(ABC, Generic[R]):
         """The directory of the results, which must be there."""
         assert self.output is not None
         return self.output
+
+    def work(self, files: Iterable[str], settings: Any) -> Work:
+        """What is kept of work with these ``files`` that ``settings`` describe."""
+        key = key_of(self.code, [self.inputs.digest(path) for path in files], settings)
+        return Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
 
     @abstractmethod
     def check(self) -> None:

@@ -12,7 +12,7 @@ from strategies import random_corpus, targets
 from variants import FAMILIES, FIRST, every, make
 
 from rerank.contrib.structures.chain import chains_of
-from rerank.contrib.structures.training import ChainProblem, train_chains
+from rerank.contrib.structures.training import ChainProblem
 from rerank.data.corpus import Corpus
 from rerank.learn.learner import Learner, Weights
 from rerank.learn.predictor import CELL, PredictorSums, last_active, sum_weights
@@ -107,7 +107,7 @@ def test_the_average_over_chains_is_the_mean_over_all_sentences(name: str, param
     for i in np.concatenate([epoch_order(chains.example_count, SEED, epoch, True) for epoch in range(EPOCHS)]):
         ChainProblem(chains.take(np.array([i]))).visit(learner, state, 0, None)
         total += learner.last(state).w
-    training = train_chains(learner, chains, epochs=EPOCHS, seed=SEED)
+    training = train(learner, ChainProblem(chains, SEED), epochs=EPOCHS)
     assert_equal(training.weights["average"].w, total / (EPOCHS * chains.example_count))
 
 

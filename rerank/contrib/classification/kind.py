@@ -27,7 +27,7 @@ from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import NONE, TextTable, count, fixed
 from rerank.storage.files import write_text
-from rerank.storage.outputs import RUNS, Work, key_of, output_file
+from rerank.storage.outputs import output_file
 
 log = logging.getLogger("rerank")
 POOLED = "Errors over the test examples of all folds together, tested against the best run."
@@ -78,10 +78,8 @@ class ExampleKind(Kind[ClassificationRecipe]):
 
     def _results(self, single: Spec) -> list[outcomes.Result]:
         """The results of a single run, one for every seed, unless they are kept already."""
-        digests = [self.inputs.digest(path) for path in files_in(self.sets.sources[single.set].model_dump())]
-        key_settings = [single.run, single.point, single.recipe.model_dump(mode="json"), single.baseline]
-        key = key_of(self.code, digests, key_settings)
-        work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
+        files = files_in(self.sets.sources[single.set].model_dump())
+        work = self.work(files, [single.run, single.point, single.recipe.model_dump(mode="json"), single.baseline])
         if (content := work.load()) is not None:
             results = [
                 outcomes.Result(single, entry["seed"], [outcomes.Fit(**fit) for fit in entry["fits"]], entry["tuned"])

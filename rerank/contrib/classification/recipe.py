@@ -161,7 +161,6 @@ class ExampleTraining(Section):
     shuffle: bool = True
     predictor: Literal["last", "average"] = "average"
     sections: SectionSettings | None = None
-    curve: ClassVar[tuple[float, ...]] = ()
 
 
 class ExampleSignificance(SignificanceSettings):
@@ -211,8 +210,6 @@ class ClassificationRecipe(TaskRecipe):
     Every run is trained on every set, at every noise level, with every seed, and on every fold.
 
     learner: the update rule with its parameters.
-    runs: runs with settings of their own.
-    grid: values by dotted key; every run is made at every point, each a column of the table.
     best_of_grid: instead, one column per run: the point with the best mean on the *test* parts, for papers that do so.
     measure: what the table of results shows.
     tables: the tables that are shown.
@@ -227,7 +224,6 @@ class ClassificationRecipe(TaskRecipe):
     training: ExampleTraining = ExampleTraining()
     significance: ExampleSignificance = ExampleSignificance()
     runs: Annotated[tuple[ExampleRun, ...], AfterValidator(different_names)] = ()
-    grid: Grid = Field(default_factory=dict)
     best_of_grid: bool = False
     measure: Literal["error", "accuracy"] = "error"
     tables: tuple[Literal["results", "ranks", "seconds"], ...] = ("results", "ranks")

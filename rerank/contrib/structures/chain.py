@@ -8,18 +8,21 @@ The best labels are found by Viterbi's algorithm (1967), and the best k; all exa
 labels.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rerank.data.corpus import freeze, offsets, ranges_of
 from rerank.kernels.compile import by_type, kernel
-from rerank.learn.predictor import Predictor, new_state, predictor_view, shrink
+from rerank.learn.predictor import Predictor, new_state, predictor_view, shrink, slope_of
 from rerank.learn.scoring import single
 from rerank.learn.workspace import ListArrays
 
 UNKNOWN = -1  # in place of a label
+R = TypeVar("R")
 
 
 class Chains(NamedTuple):
@@ -31,7 +34,7 @@ class Chains(NamedTuple):
     starts: np.ndarray  # int64 [L + 1]: example i has the tokens starts[i] … starts[i + 1] − 1
     rows: np.ndarray  # int64 [T + 1]: where the attributes of each token begin
     attributes: np.ndarray  # uint32 [nnz]: 0 … A − 1
-    values: np.ndarray  # float32 [nnz], or [0] where all are 1
+    values: np.ndarray  # float32 [nnz]
     gold: np.ndarray  # int32 [T]: the right labels, ``UNKNOWN`` where there are none
     mask: np.ndarray  # uint8 [K + 2, K]: 1 where a label may follow another; row K: where it may begin, K + 1: end
     attribute_count: int  # A
@@ -71,6 +74,10 @@ class Chains(NamedTuple):
         """Tokens of the longest example."""
         return int(np.diff(self.starts).max(initial=0))
 
+    def split(self, rows: list[R]) -> list[list[R]]:
+        """What there is of every token, example by example."""
+        return [rows[first:end] for first, end in pairwise(self.starts.tolist())]
+
     def take(self, examples: np.ndarray) -> "Chains":
         """The ``examples`` (int64) alone, in this order, with the attributes and labels of all."""
         tokens = ranges_of(self.starts, examples)
@@ -78,7 +85,7 @@ class Chains(NamedTuple):
         return self._replace(
             starts=freeze(offsets(np.diff(self.starts)[examples])), rows=freeze(offsets(np.diff(self.rows)[tokens])),
             attributes=freeze(self.attributes[entries]), gold=freeze(self.gold[tokens]),
-            values=freeze(self.values[entries]) if self.values.size else self.values,
+            values=freeze(self.values[entries]),
         )  # fmt: skip
 
 
@@ -92,15 +99,17 @@ def chains_of(
     attribute_count: int,
     values: ArrayLike | None = None,
 ) -> Chains:
-    """Freeze arrays as ``Chains``, which describes them; gold: None where no label is known."""
-    arrays: dict[str, np.ndarray] = {
-        "starts": np.asarray(starts, np.int64), "rows": np.asarray(rows, np.int64),
-        "attributes": np.asarray(attributes, np.uint32), "mask": np.asarray(mask, np.uint8),
-        "values": np.zeros(0, np.float32) if values is None else np.asarray(values, np.float32),
-    }  # fmt: skip
-    labels = np.full(arrays["rows"].size - 1, UNKNOWN) if gold is None else gold
-    arrays = {name: freeze(array) for name, array in arrays.items()}
-    return Chains(**arrays, gold=freeze(np.asarray(labels, np.int32)), attribute_count=attribute_count)
+    """Freeze arrays as ``Chains``, which describes them; gold: None where no label is known; values: by default 1."""
+    labels = np.full(np.size(rows) - 1, UNKNOWN) if gold is None else gold
+    numbers = np.ones(np.size(attributes), np.float32) if values is None else values
+
+    def array(values: ArrayLike, dtype: type) -> np.ndarray:
+        return freeze(np.asarray(values, dtype))
+
+    return Chains(
+        array(starts, np.int64), array(rows, np.int64), array(attributes, np.uint32), array(numbers, np.float32),
+        array(labels, np.int32), array(mask, np.uint8), attribute_count,
+    )  # fmt: skip
 
 
 class ChainRoom(NamedTuple):
@@ -137,8 +146,7 @@ def read_transitions(chains: Chains, state: Any, room: ChainRoom) -> None:
         for y in range(K):
             w = -np.inf
             if chains.mask[x, y]:
-                slope = state.v[x * K + y] if state.v.shape[0] > 0 else now.slope
-                w = now.d * shrink(state.a[x * K + y], now.tau * slope)
+                w = now.d * shrink(state.a[x * K + y], now.tau * slope_of(state, x * K + y))
             room.transitions[y, x] = w
             room.highest[y] = max(room.highest[y], room.transitions[y, x])
 
@@ -167,14 +175,13 @@ def score_tokens(chains: Chains, i: int, state: Any, room: ChainRoom) -> int:
     """The scores of all labels of the tokens of example i; returns how many tokens there are."""
     K, first, end = room.highest.shape[0], chains.starts[i], chains.starts[i + 1]
     d, tau, slope = room.highest.dtype.type(state.now.d), state.now.tau, state.now.slope
-    one = room.highest.dtype.type(1.0)
     for t in range(first, end):
         out = room.emissions[t - first]
         for y in range(K):
             out[y] = 0.0
         for p in range(np.uint64(chains.rows[t]), np.uint64(chains.rows[t + 1])):
             j = K * (K + np.int64(chains.attributes[p]))
-            value = one if chains.values.shape[0] == 0 else room.highest.dtype.type(single(chains.values[p]))
+            value = room.highest.dtype.type(single(chains.values[p]))
             if tau > 0.0:
                 add_shrunk_row(state.a, state.v, j, value, tau, slope, out)
             else:
@@ -304,6 +311,15 @@ def k_best(chains: Chains, weights: np.ndarray, k: int) -> tuple[np.ndarray, np.
     return scores, labels
 
 
+def named_k_best(chains: Chains, weights: np.ndarray, k: int, names: Sequence[R]) -> list[list[tuple[float, list[R]]]]:
+    """For every example up to k (score, labels by their ``names``), the best ones, best first; see ``k_best``."""
+    scores, labels = k_best(chains, weights, k)
+    best = [chains.split([names[label] for label in row]) for row in labels.tolist()]
+    return [
+        [(score, best[r][i]) for r, score in enumerate(row) if score > -np.inf] for i, row in enumerate(scores.tolist())
+    ]
+
+
 class Ways(NamedTuple):
     """The k best ways from every label x of M tokens on, best first."""
 
@@ -382,7 +398,7 @@ def differing_columns(data: ListArrays, sums: np.ndarray, i: int, room: ChainRoo
             wrong += 1
             for p in range(np.uint64(chains.rows[t]), np.uint64(chains.rows[t + 1])):
                 j = K * (K + np.int64(chains.attributes[p]))
-                value = 1.0 if chains.values.shape[0] == 0 else single(chains.values[p])
+                value = single(chains.values[p])
                 mentions = note(data.columns, sums, mentions, j + gold, value)
                 mentions = note(data.columns, sums, mentions, j + best, -value)
         if t > first and (gold != best or before != best_before):

@@ -22,12 +22,13 @@ from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode
 from rerank.contrib.structures.metrics import LabelMetric, has_spans, parts_of, span_form
 from rerank.contrib.structures.readers import SequenceReader, TaggedSentence, join_tags, sentences_of, sequence_readers
 from rerank.contrib.structures.recipe import TaggingRecipe, TokenFeatureSettings, check_labels
-from rerank.contrib.structures.tagger import Tagger, Tagging
-from rerank.contrib.structures.training import train_chains
+from rerank.contrib.structures.tagger import Tagger, Tagging, token_rows
+from rerank.contrib.structures.training import ChainProblem
 from rerank.learn.base_weight import make_learner
+from rerank.learn.contract import accept
 from rerank.learn.folds import sections
 from rerank.learn.learner import Weights
-from rerank.learn.train import Training
+from rerank.learn.train import Observer, score_on, train
 from rerank.metrics.metric import metrics
 from rerank.models.provenance import provenance
 from rerank.readers.problems import SkipCount
@@ -105,19 +106,20 @@ def label_mask(labels: Sequence[str], how: str, sequences: Iterable[Sequence[str
 
 
 def train_tagger(
-    recipe: TaggingRecipe, train: Sequence[TaggedSentence], dev: Sequence[TaggedSentence] | None = None
-) -> tuple[Tagger, Training]:
-    """Train a tagger by a recipe of a single run.
+    recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], dev: Sequence[TaggedSentence] | None = None
+) -> Tagger:
+    """Train a tagger by a recipe of a single run; its provenance has the ``history`` and what metrics.json says of the
+    ``training``.
 
     Raises DataError: sentences whose tokens have different columns.
     """
     settings = recipe.training
-    width, every = len(train[0].tokens[0]), [*train, *(dev or ())]
+    width, every = len(sentences[0].tokens[0]), [*sentences, *(dev or ())]
     for sentence in every:
         if any(len(token) != width for token in sentence.tokens):
             message = f"found tokens of other columns than the {width} of the first sentence"
             raise DataError(message, path=sentence.path or None, line=sentence.line or None)
-    labels = tuple(sorted({label for sentence in train for label in sentence.labels}))
+    labels = tuple(sorted({label for sentence in sentences for label in sentence.labels}))
     mask = label_mask(labels, recipe.constraints, (sentence.labels for sentence in every))
     number, features = {label: k for k, label in enumerate(labels)}, token_features_of(recipe.features, width)
 
@@ -126,28 +128,36 @@ def train_tagger(
         gold = [number.get(label, UNKNOWN) for sentence in sentences for label in sentence.labels]
         return chains_of(*attributes, gold, mask, attribute_count=len(features.ids))
 
-    corpus = chains(features.learn([sentence.tokens for sentence in train], recipe.features.cutoff), train)
-    evaluate = None
+    attributes = features.learn([sentence.tokens for sentence in sentences], recipe.features.cutoff)
+    corpus = chains(attributes, sentences)
+    observers = list[Observer]()
     if dev is not None:
         dev_chains = chains(features.extract([each.tokens for each in dev]), dev)
         metric, right = label_metric(recipe.metric, labels), [sentence.labels for sentence in dev]
 
         def evaluate(weights: Weights) -> float:
-            names = [labels[k] for k in decode(dev_chains, weights.w)]
-            reference, rows = metric.rows((names[a:b] for a, b in pairwise(dev_chains.starts)), right)
-            return float(metric.scores(rows.sum(axis=0), reference.sum(axis=0)))
+            guesses = dev_chains.split([labels[k] for k in decode(dev_chains, weights.w).tolist()])
+            reference, rows = metric.rows(guesses, right)
+            return metric.score(rows, reference)
 
-    training = train_chains(
-        make_learner(recipe.learner), corpus, evaluate=evaluate, epochs=settings.epochs, seed=recipe.seed,
-        shuffle=settings.shuffle, predictor=settings.predictor, patience=settings.patience,
+        observers = [score_on(evaluate)]
+    training = train(
+        accept(make_learner(recipe.learner)), ChainProblem(corpus, recipe.seed, settings.shuffle),
+        epochs=settings.epochs, predictor=settings.predictor, patience=settings.patience, observers=observers,
     )  # fmt: skip
-    about = provenance(learner=str(recipe.learner["name"]), seed=recipe.seed, epochs=training.epoch)
     K, weights = len(labels), training.weights[settings.predictor].w.astype(np.float32)
     table = weights[K * K :].reshape(-1, K)
     rows = np.asarray(table.any(axis=1))  # attributes without any weight are forgotten
     features.ids = {text: j for j, text in enumerate(text for text, k in features.ids.items() if rows[k])}
     weights = np.concatenate([weights[: K * K], table[rows].ravel()])
-    return Tagger(recipe.model_dump(mode="json"), about, features, labels, mask, weights, width), training
+    history, learner = training.history, str(recipe.learner["name"])
+    facts = {
+        "learner": learner, "epochs": training.epoch, "seconds": round(sum(line["seconds"] for line in history), 3),
+        "attributes": len(features.ids), "nonzero_weights": int(np.count_nonzero(weights)),
+        "mistakes": [line["mistakes"] for line in history],
+    }  # fmt: skip
+    about = provenance(learner=learner, seed=recipe.seed, epochs=training.epoch, history=history, training=facts)
+    return Tagger(recipe.model_dump(mode="json"), about, features, labels, mask, weights, width)
 
 
 def tagger(
@@ -191,9 +201,7 @@ def tagger(
     }
     recipe = read_settings(settings)
     assert isinstance(recipe, TaggingRecipe)
-    return train_tagger(recipe, _sentences_from(train, reader), None if dev is None else _sentences_from(dev, reader))[
-        0
-    ]
+    return train_tagger(recipe, _sentences_from(train, reader), None if dev is None else _sentences_from(dev, reader))
 
 
 def _sentences_from(source: LabelledSource, reader: str | Mapping[str, Any]) -> list[TaggedSentence]:
@@ -206,14 +214,10 @@ def _sentences_from(source: LabelledSource, reader: str | Mapping[str, Any]) -> 
         raise DataError(f"found {source!r}; expected a file, or sentences with labels")
     else:
         sentences = []
-        for number, rows in enumerate(source, start=1):
-            tokens = list(rows) if isinstance(rows, Iterable) and not isinstance(rows, str) else [rows]
-            rows_of_texts = (isinstance(row, (tuple, list)) and len(row) > 1 for row in tokens)
-            if not all(rows_of_texts) or not all(isinstance(value, str) and value for row in tokens for value in row):
-                raise DataError(f"sentence {number}: found {tokens[:2]!r}; expected tokens such as ('woman', 'NN')")
-            if tokens:
-                labels = tuple(row[-1] for row in tokens)
-                sentences.append(TaggedSentence(tuple(tuple(row[:-1]) for row in tokens), labels, str(number)))
+        for number, tokens in enumerate(source, start=1):
+            if rows := token_rows(tokens, number):
+                labels = tuple(row[-1] for row in rows)
+                sentences.append(TaggedSentence(tuple(row[:-1] for row in rows), labels, str(number)))
     if not sentences:
         raise DataError("found no sentences; expected some with labels")
     return sentences
@@ -239,7 +243,7 @@ def jackknife(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds:
         raise DataError(f"found {len(sentences)} sentences; expected {folds} or more, one for each fold")
     shorter = recipe.change({"training.epochs": epochs, "training.patience": None})
     for first, end in sections(len(sentences), folds):
-        tagger, _ = train_tagger(shorter, [*sentences[:first], *sentences[end:]])
+        tagger = train_tagger(shorter, [*sentences[:first], *sentences[end:]])
         yield from best_of(tagger, [sentences[first:end]], n)
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from rerank.contrib.structures import fitting
-from rerank.contrib.structures.metrics import LabelMetric, SpanScore, counts_of
+from rerank.contrib.structures.metrics import LabelMetric
 from rerank.contrib.structures.readers import TaggedSentence, sentences_of
 from rerank.contrib.structures.recipe import RerankSettings, TaggingRecipe, check_labels
 from rerank.contrib.structures.tagger import Tagger
 from rerank.contrib.structures.training import require_structured
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.base_weight import make_learner
+from rerank.learn.contract import accept
 from rerank.learn.folds import FOLDS, sections
 from rerank.readers.problems import SkipCount
 from rerank.recipes.loading import read_settings
@@ -29,7 +30,7 @@ from rerank.runs.report import results as report
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import TextTable, count, fixed
 from rerank.storage.files import open_output
-from rerank.storage.outputs import RUNS, Work, key_of, output_file
+from rerank.storage.outputs import output_file
 from rerank.storage.streams import read_in
 
 SOURCES = (  # on which results depend
@@ -56,11 +57,10 @@ def label_table(
     split: str, metric: LabelMetric, sentences: Sequence[TaggedSentence], guesses: Sequence[Sequence[str]]
 ) -> TextTable:
     """Precision, recall and F1 by label, or by type of span, the most frequent first."""
-    spans = isinstance(metric, SpanScore)
-    counts = counts_of(guesses, [sentence.labels for sentence in sentences], spans=spans)
+    counts = metric.counts(guesses, [sentence.labels for sentence in sentences])
     rows = [
         {
-            "type" if spans else "label": name,
+            metric.unit: name,
             "P": fixed(100 * correct / max(found, 1)),
             "R": fixed(100 * correct / max(right, 1)),
             "F1": fixed(200 * correct / max(found + right, 1)),
@@ -70,7 +70,7 @@ def label_table(
         }
         for name, (correct, found, right) in sorted(counts.items(), key=lambda item: -item[1][2])
     ]
-    return TextTable.of(f"{split}, by {'type of span' if spans else 'label'}", rows)
+    return TextTable.of(f"{split}, by {metric.unit}", rows)
 
 
 def error_table(
@@ -117,14 +117,13 @@ class TaggingKind(Kind[TaggingRecipe]):
     """The steps for labelled sentences; sentences: by split."""
 
     results = ("model", LISTS)
-    singles: list[Single[Any]]
 
     def check(self) -> None:
         recipe, data = self.recipe, self.recipe.data
         self.singles = recipe.expand()
         fitting.sequence_reader(data.reader)
         for single in self.singles:
-            require_structured(make_learner(single.recipe.learner))
+            require_structured(accept(make_learner(single.recipe.learner)))
             fitting.token_features_of(single.recipe.features, 1)
         self.metric = fitting.label_metric(recipe.metric, ())  # auto: until labels are known
         self.splits = tuple(dict.fromkeys([*data.train, *([data.dev] if data.dev else []), *data.tests]))
@@ -167,35 +166,24 @@ class TaggingKind(Kind[TaggingRecipe]):
     def train(self, work: Stages) -> dict[str, int]:
         dev = self.recipe.data.dev
         for single in self.singles:
-            tagger = self._tagger_of(single)
-            run = TaggingRun(single, tagger)
+            run = TaggingRun(single, self._tagger_of(single))
             if dev is not None:
-                rows, reference = self._rows(dev, self._guess(run, dev))
-                run.dev = float(self.metric.scores(rows.sum(axis=0), reference.sum(axis=0)))
+                run.dev = self._compared(dev, {"dev": self._guess(run, dev)}).score("dev")
                 log.info("%s: %s on %s", single.name, self.metric.text(run.dev), dev)
             self.runs.append(run)
-            work.append({"run": single.name, "seed": single.recipe.seed, **line} for line in tagger.about["history"])
+            history = run.tagger.about["history"]
+            work.append({"run": single.name, "seed": single.recipe.seed, **line} for line in history)
         return {"results": len(self.runs)}
 
     def _tagger_of(self, single: Single[Any]) -> Tagger:
         """Train the tagger of a single run, or load it if it was trained before."""
         recipe, dev = single.recipe, self.recipe.data.dev
         settings = recipe.model_dump(mode="json", exclude={"name", "about", "quick", "rerank", "examples"})
-        key = key_of(self.code, [self.inputs.digest(path) for path in self.files], settings)
-        work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
+        work = self.work(self.files, settings)
         if (progress := work.load()) is not None:
-            header, arrays = progress
-            return Tagger.of(header["tagger"], header["lexicons"], arrays)
-        tagger, training = fitting.train_tagger(recipe, self.train_sentences, self.sentences[dev] if dev else None)
-        seconds = sum(line.get("seconds", 0.0) for line in training.history)
-        tagger.about["history"] = training.history
-        tagger.about["training"] = {
-            "learner": recipe.learner["name"], "epochs": training.epoch, "seconds": round(seconds, 3),
-            "attributes": len(tagger.features.ids), "nonzero_weights": int(np.count_nonzero(tagger.weights)),
-            "mistakes": [line["mistakes"] for line in training.history if "mistakes" in line],
-        }  # fmt: skip
-        content, lexicons, arrays = tagger.content()
-        work.save({"tagger": content, "lexicons": lexicons}, arrays)
+            return Tagger.of(*progress)
+        tagger = fitting.train_tagger(recipe, self.train_sentences, self.sentences[dev] if dev else None)
+        work.save(*tagger.content())
         return tagger
 
     @property
@@ -226,12 +214,9 @@ class TaggingKind(Kind[TaggingRecipe]):
 
     def _measure(self, split: str, runs: Sequence[TaggingRun], usual: list[list[str]]) -> None:
         """Measure runs on a split, whose words have the ``usual`` labels as the base."""
-        metric, predictor = self.metric, self.recipe.training.predictor
-        base, reference = self._rows(split, usual)
         for run in runs:
-            rows = {"base": base, predictor: self._rows(split, self._guess(run, split))[0]}
-            ids = [each.id for each in self.sentences[split]]
-            run.selections[split] = Compared(metric, reference, rows, ids=ids, **self.recipe.testing)
+            guesses = {"base": usual, self.recipe.training.predictor: self._guess(run, split)}
+            run.selections[split] = self._compared(split, guesses)
 
     def _cross_validate(self) -> list[list[str]]:
         """Label sections of the training sentences by taggers, like the best one, of all other sections; returns the
@@ -317,10 +302,12 @@ class TaggingKind(Kind[TaggingRecipe]):
             run.guesses[split] = list(run.tagger.tag_many(sentence.tokens for sentence in self.sentences[split]))
         return run.guesses[split]
 
-    def _rows(self, split: str, guesses: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
-        """Statistics of guesses for a split, float64 [L, K], and of the right labels, float64 [L, R]."""
-        reference, rows = self.metric.rows(guesses, (each.labels for each in self.sentences[split]))
-        return rows, reference
+    def _compared(self, split: str, guesses: Mapping[str, list[list[str]]]) -> Compared:
+        """The labels of a split that are guessed, by the name of who does so."""
+        sentences, rows = self.sentences[split], dict[str, np.ndarray]()
+        for name, labels in guesses.items():
+            reference, rows[name] = self.metric.rows(labels, (each.labels for each in sentences))
+        return Compared(self.metric, reference, rows, ids=[each.id for each in sentences], **self.recipe.testing)
 
 
 def usual_labels(train: Iterable[TaggedSentence], sentences: Iterable[TaggedSentence]) -> list[list[str]]:

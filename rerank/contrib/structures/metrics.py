@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -93,10 +93,23 @@ def labels_of(text: bytes) -> list[str]:
 
 
 class LabelMetric(TextMetric):
-    """A metric of labels: rows for labels that are guessed, beside those that are right."""
+    """A metric of labels: of what they say of a sentence, its items, some are right."""
+
+    unit: ClassVar[str]  # what an item is counted by, as tables call it
 
     @abstractmethod
-    def row(self, labels: Sequence[str], right: Sequence[str]) -> tuple[list[float], list[float]]:
+    def items(self, labels: Sequence[str]) -> set[Any]:
+        """The items, each with what it is counted by as its last part."""
+
+    def counts(self, guesses: Iterable[Sequence[str]], right: Iterable[Sequence[str]]) -> dict[str, list[int]]:
+        """By type of span, or by label: how many are correct, found and right, as conlleval lists them."""
+        counts = dict[str, list[int]]()
+        for ours, theirs in (map(self.items, pair) for pair in zip(guesses, right, strict=True)):
+            for k, items in enumerate((ours & theirs, ours, theirs)):
+                for item in items:
+                    counts.setdefault(item[-1], [0, 0, 0])[k] += 1
+        return dict(sorted(counts.items()))
+
         """The statistics of a sentence, [K], and of its right labels, [R]."""
 
     def rows(self, guesses: Iterable[Sequence[str]], right: Iterable[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
@@ -104,14 +117,14 @@ class LabelMetric(TextMetric):
 
         Raises DataError: a guess for another number of words.
         """
-        rows, references = list[list[float]](), list[list[float]]()
+        sizes = list[tuple[int, int, int]]()  # of items: correct, found, right
         for labels, each in zip(guesses, right, strict=True):
             if len(labels) != len(each):
                 raise DataError(f"found {len(labels)} labels for {len(each)} words; expected one for each")
-            row, reference = self.row(labels, each)
-            rows.append(row)
-            references.append(reference)
-        return np.array(references, np.float64), np.array(rows, np.float64).reshape(-1, len(self.columns))
+            ours, theirs = self.items(labels), self.items(each)
+            sizes.append((len(ours & theirs), len(ours), len(theirs)))
+        rows = np.array(sizes, np.float64).reshape(-1, 3)
+        return rows[:, 2:], rows[:, : len(self.columns)]
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         check_references(references)
@@ -133,13 +146,13 @@ class SpanScore(LabelMetric):
 
     name: ClassVar[str] = "spans"
 
+    unit = "type of span"
     primary = "f1"
     columns = ("correct", "found")
     reference_columns = ("spans",)
 
-    def row(self, labels: Sequence[str], right: Sequence[str]) -> tuple[list[float], list[float]]:
-        others, spans = {*spans_of(right)}, {*spans_of(labels)}
-        return [len(spans & others), len(spans)], [len(others)]
+    def items(self, labels: Sequence[str]) -> set[Any]:
+        return {*spans_of(labels)}
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         return f_measure(stats[..., 0], stats[..., 1], reference[..., 0])
@@ -160,27 +173,16 @@ class TagAccuracy(LabelMetric):
 
     name: ClassVar[str] = "tags"
 
+    unit = "label"
     primary = "accuracy"
     columns = ("right",)
     reference_columns = ("words",)
 
-    def row(self, labels: Sequence[str], right: Sequence[str]) -> tuple[list[float], list[float]]:
-        return [sum(map(str.__eq__, labels, right))], [len(right)]
+    def items(self, labels: Sequence[str]) -> set[Any]:
+        return {*enumerate(labels)}
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        words = reference[..., 0]
-        return np.where(words > 0, stats[..., 0] / np.maximum(words, 1.0), 1.0)
-
-
-def counts_of(guesses: Iterable[Sequence[str]], right: Iterable[Sequence[str]], *, spans: bool) -> dict[str, list[int]]:
-    """By type of span, or by label: how many are correct, found and right, as conlleval lists them."""
-    counts = dict[str, list[int]]()
-    for pair in zip(guesses, right, strict=True):
-        ours, theirs = ({*(spans_of(labels) if spans else enumerate(labels))} for labels in pair)
-        for k, items in enumerate((ours & theirs, ours, theirs)):
-            for item in items:
-                counts.setdefault(str(item[-1]), [0, 0, 0])[k] += 1
-    return dict(sorted(counts.items()))
+        return f_measure(stats[..., 0], reference[..., 0], reference[..., 0])
 
 
 NONE, LAST, ALL = 0, 1, 2  # which words an n-gram of labels is seen with
@@ -201,20 +203,16 @@ class LabelView(NamedTuple):
 def label_view(texts: Sequence[bytes], hash_of: Callable[[str], int]) -> LabelView:
     """The view of texts for templates; empty unless all words of the first one have a label. In the others, a word
     without a slash is its own label."""
-    hashes = dict[str, tuple[int, int]]()
+    hash_of = cache(hash_of)
     first, forms, labels = [0], list[int](), list[int]()
     span_first, spans, types = [0], list[tuple[int, int]](), list[int]()
     words = texts[0].split() if texts else []
     has_labels = bool(words) and all(0 < word.rfind(b"/") < len(word) - 1 for word in words)
     for text in texts:
-        names = list[str]()
-        for word in decoded(text).split() if has_labels else ():
-            form, label = split_tag(word)
-            if word not in hashes:
-                hashes[word] = hash_of(form), hash_of(label)
-            names.append(label)
-            forms.append(hashes[word][0])
-            labels.append(hashes[word][1])
+        pairs = [split_tag(word) for word in decoded(text).split()] if has_labels else []
+        names = [label for _, label in pairs]
+        forms += [hash_of(form) for form, _ in pairs]
+        labels += map(hash_of, names)
         for start, end, kind in spans_of(names) if has_spans(names) else ():
             spans.append((first[-1] + start, first[-1] + end))
             types.append(hash_of(kind))

@@ -8,15 +8,16 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Literal
 
 from rerank.base.encoding import decoded, encoded
-from rerank.base.errors import RecipeError
+from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Checked, Count
 from rerank.base.registry import Registry
 from rerank.data.symbols import SymbolTable
-from rerank.data.trees import TRACE, Trees, parse_brackets, without_features
+from rerank.data.trees import TRACE, parse_brackets, without_features
 from rerank.readers.lines import LineReader
 from rerank.readers.problems import NUL, Problem, SkipCount
 from rerank.readers.trees.treebank import read_trees
@@ -56,37 +57,43 @@ class SequenceReader(Checked, ABC):
 
         width: how many columns tokens have; sentences without any more have no labels. None: all have labels.
         """
-        with open_stream(path) as stream:
-            lines, number = LineReader(stream), 0
-            for line, rows in self.blocks(lines):
-                item: TaggedSentence | Problem | None
-                try:
-                    if lines.nul and any("\0" in row for row in rows):
-                        raise Problem("nul", f"found {NUL}")
-                    if (item := self.sentence(rows, line, width)) is not None:
-                        item = replace(item, id=item.id or str(number), path=lines.path, line=line)
-                except Problem as problem:
-                    problem.advice = ADVICE
-                    item = problem.at(str(number), lines.path, line)
-                if item is not None:
-                    yield item
-                    number += 1
+        name, number = stream_name(path), 0
+        for line, rows in self.blocks(path):
+            item: TaggedSentence | Problem | None
+            try:
+                if any("\0" in row for row in rows):
+                    raise Problem("nul", f"found {NUL}")
+                if (item := self.sentence(rows, line, width)) is not None:
+                    item = replace(item, id=item.id or str(number), path=name, line=line)
+            except Problem as problem:
+                problem.advice = ADVICE
+                item = problem.at(str(number), name, line)
+            if item is not None:
+                yield item
+                number += 1
 
-    def blocks(self, lines: LineReader) -> Iterator[tuple[int, list[str]]]:
+    def blocks(self, path: PathLike) -> Iterator[tuple[int, list[str]]]:
         """Yield the parts of a file that may be a sentence each, with the number of their first line: by default the
         parts between blank lines."""
-        for full, group in groupby(lines, lambda line: bool(line[1]) and not line[1].isspace()):
-            if full:
-                rows = list(group)
-                yield rows[0][0], [decoded(row) for _, row in rows]
-
-    def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:
-        """The sentence of a block, None if it holds none; a ``Problem`` if it cannot be used."""
-        raise NotImplementedError
+        for is_blank, group in groupby(text_lines(path), lambda line: not line[1]):
+            if not is_blank:
+                numbers, rows = zip(*group, strict=True)
+                yield numbers[0], list(rows)
 
     @abstractmethod
+    def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:
+        """The sentence of a block, None if it holds none; a ``Problem`` if it cannot be used."""
+
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
-        """Write a sentence with these labels."""
+        """Write a sentence with these labels: by default its words, with the labels behind slashes."""
+        out.write(encoded(join_tags(sentence.words, labels) + "\n"))
+
+
+def text_lines(path: PathLike) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file with their numbers; one of white space alone is empty."""
+    with open_stream(path) as stream:
+        for number, line in LineReader(stream):
+            yield number, decoded(line) if line.strip() else ""
 
 
 sequence_readers: Registry[type[SequenceReader]] = Registry("sequence_reader", SequenceReader)
@@ -130,9 +137,8 @@ class SlashReader(SequenceReader):
         if not self.mark or self.mark.split() != [self.mark]:
             raise RecipeError(f"found {self.mark!r}; expected a mark without blanks, as /", key="mark")
 
-    def blocks(self, lines: LineReader) -> Iterator[tuple[int, list[str]]]:
-        rows = ((number, decoded(line)) for number, line in lines)
-        return ((number, [row]) for number, row in rows if row and not row.isspace())
+    def blocks(self, path: PathLike) -> Iterator[tuple[int, list[str]]]:
+        return ((number, [line]) for number, line in text_lines(path) if line.split())
 
     def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:  # noqa: ARG002
         pairs = [split_tag(part, self.mark) for part in rows[0].split()]
@@ -173,7 +179,7 @@ def split_tag(text: str, mark: str = "/") -> tuple[str, str]:
     return word, label.replace(f"\\{mark}", mark)
 
 
-DOCUMENT = "-DOCSTART-"
+DOCUMENT, _FIELD = "-DOCSTART-", re.compile("[^ \t]+")
 
 
 @dataclass(frozen=True)
@@ -201,7 +207,6 @@ class ConllReader(SequenceReader):
     comments: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
         super().__post_init__()
         if "" in (self.separator, self.comments):
             raise RecipeError("found an empty text; expected null, or one that lines hold", key="separator")
@@ -209,21 +214,20 @@ class ConllReader(SequenceReader):
             raise RecipeError(f"found {list(self.columns)}; expected numbers of columns from 1", key="columns")
 
     def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:
-        fields, token_rows = list[list[str]](), list[int]()
+        fields = dict[int, list[str]]()  # of tokens, by their rows
         for index, text in enumerate(rows):
-            row = text.split(self.separator) if self.separator else text.replace("\t", " ").split(" ")
-            row = row if self.separator else [part for part in row if part]
+            row = text.split(self.separator) if self.separator else _FIELD.findall(text)
             if (self.comments is not None and text.startswith(self.comments)) or row[0] == DOCUMENT:
                 continue
-            if fields and len(row) != len(fields[0]):
+            count = len(next(iter(fields.values()), row))
+            if len(row) != count:
                 advice = "; if it is a comment, say so with comments: '#'" if text.startswith("#") else ""
-                message = f"found {len(row)} columns, after {len(fields[0])} in the lines before{advice}"
+                message = f"found {len(row)} columns, after {count} in the lines before{advice}"
                 raise Problem("columns", message, line + index)
-            fields.append(row)
-            token_rows.append(index)
+            fields[index] = row
         if not fields:
             return None
-        count = len(fields[0])
+        first_line = line + next(iter(fields))
         label = count - 1 if self.label == "last" else self.label - 1
         others = [column for column in range(count) if count == width or column != label]
         indices = [column - 1 for column in self.columns] or others
@@ -232,16 +236,16 @@ class ConllReader(SequenceReader):
         if not (fits and indices and max(indices) < count):
             more = f"{max([label + 1, *self.columns, 2])} or more"
             form = more if width is None or self.columns else f"{width} or {width + 1}"
-            raise Problem("columns", f"found {count} columns; expected {form}", line + token_rows[0])
-        tokens = tuple(tuple(row[column] for column in indices) for row in fields)
-        labels = tuple(row[label] for row in fields) if has_labels else ()
+            raise Problem("columns", f"found {count} columns; expected {form}", first_line)
+        tokens = tuple(tuple(row[column] for column in indices) for row in fields.values())
+        labels = tuple(row[label] for row in fields.values()) if has_labels else ()
         if not all(labels) or not all(token[0] for token in tokens):
-            raise Problem("columns", "found an empty column; expected a word and a label", line + token_rows[0])
-        return TaggedSentence(tokens, labels, raw=tuple(rows), token_rows=tuple(token_rows))
+            raise Problem("columns", "found an empty column; expected a word and a label", first_line)
+        return TaggedSentence(tokens, labels, raw=tuple(rows), token_rows=tuple(fields))
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
-        rows = list(sentence.raw) or [" ".join(token) for token in sentence.tokens]
-        for index, label in zip(sentence.token_rows or range(len(rows)), labels, strict=True):
+        rows = list(sentence.raw)
+        for index, label in zip(sentence.token_rows, labels, strict=True):
             rows[index] += (self.separator or ("\t" if "\t" in rows[index] else " ")) + label
         out.write(encoded("\n".join([*rows, "", ""])))
 
@@ -272,7 +276,6 @@ class ConlluReader(SequenceReader):
     columns: tuple[str, ...] = ("form",)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
         super().__post_init__()
         for key, name in (("label", self.label), *(("columns", name) for name in self.columns)):
             if name not in FIELDS:
@@ -281,7 +284,7 @@ class ConlluReader(SequenceReader):
             raise RecipeError("expected the fields that tokens have, as [form]", key="columns")
 
     def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:
-        tokens, labels, token_rows, name = list[tuple[str, ...]](), list[str](), list[int](), ""
+        tokens, name = dict[int, dict[str, str]](), ""  # tokens by their rows, fields by name
         for index, text in enumerate(rows):
             if text.startswith("#"):
                 key, _, value = text[1:].partition("=")
@@ -291,22 +294,18 @@ class ConlluReader(SequenceReader):
             if len(fields) != len(FIELDS):
                 message = f"found {len(fields)} columns with tabs between them; expected {len(FIELDS)}"
                 raise Problem("columns", message, line + index)
-            if _OTHER.fullmatch(fields[0]):
-                continue
-            if not _TOKEN.fullmatch(fields[0]):
+            if _TOKEN.fullmatch(fields[0]):
+                tokens[index] = dict(zip(FIELDS, fields, strict=True))
+                if width is None and tokens[index][self.label] == NONE:
+                    message = f"found a word without {self.label}; expected one for every word"
+                    raise Problem("label", message, line + index)
+            elif not _OTHER.fullmatch(fields[0]):
                 message = f"found the id {fields[0][:40]!r}; expected a number, as 3, 3-4 or 3.1"
                 raise Problem("id", message, line + index)
-            by_name = dict(zip(FIELDS, fields, strict=True))
-            tokens.append(tuple(by_name[column] for column in self.columns))
-            labels.append(by_name[self.label])
-            token_rows.append(index)
-        if not tokens:
-            return None
-        if NONE in labels and width is None:
-            message = f"found a word without {self.label}; expected one for every word"
-            raise Problem("label", message, line + token_rows[labels.index(NONE)])
-        labels = [] if NONE in labels else labels
-        return TaggedSentence(tuple(tokens), tuple(labels), name, raw=tuple(rows), token_rows=tuple(token_rows))
+        labels = tuple(token[self.label] for token in tokens.values())
+        columns = tuple(tuple(token[column] for column in self.columns) for token in tokens.values())
+        known = () if NONE in labels else labels
+        return TaggedSentence(columns, known, name, raw=tuple(rows), token_rows=tuple(tokens)) if tokens else None
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
         rows = list(sentence.raw)
@@ -330,30 +329,31 @@ class TaggedTrees(SequenceReader):
 
     label: Literal["tags", "chunks"] = "tags"
 
-    def read(self, path: PathLike, width: int | None = None) -> Iterator[TaggedSentence | Problem]:  # noqa: ARG002
-        name, symbols = stream_name(path), SymbolTable()
-        for ordinal, (text, line) in enumerate(read_trees(path)):
-            tokens, labels = self._tokens(parse_brackets([text], symbols, path=name, lines=[line]), symbols)
-            if tokens:
-                yield TaggedSentence(tuple(tokens), tuple(labels), str(ordinal), name, line)
-            else:
-                message = "found a tree without words"
-                yield Problem("tree", message, line, path=name, list_id=str(ordinal), advice=ADVICE)
+    @cached_property
+    def symbols(self) -> SymbolTable:
+        """The labels and words of all trees so far."""
+        return SymbolTable()
 
-    def _tokens(self, trees: Trees, symbols: SymbolTable) -> tuple[list[Token], list[str]]:
-        """The tokens of a tree, and their labels."""
+    def blocks(self, path: PathLike) -> Iterator[tuple[int, list[str]]]:
+        return ((line, [decoded(tree)]) for tree, line in read_trees(path))
+
+    def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence:  # noqa: ARG002
+        symbols = self.symbols
+        try:
+            trees = parse_brackets([encoded(rows[0])], symbols, lines=[line])
+        except DataError as error:
+            raise Problem("brackets", error.message, error.line) from None
         labels = [without_features(symbols.text(j)) for j in trees.label.tolist()]
         size, start, end = trees.size.tolist(), trees.start.tolist(), trees.end.tolist()
         leaves = [k for k, word in enumerate(trees.word.tolist()) if word >= 0 and labels[k] != TRACE]
-        words, tags = [symbols.text(int(trees.word[k])) for k in leaves], [labels[k] for k in leaves]
+        words, tags = [symbols.text(int(trees.word[k])) for k in leaves], tuple(labels[k] for k in leaves)
+        if not words:
+            raise Problem("tree", "found a tree without words")
         if self.label == "tags":
-            return [(word,) for word in words], tags
+            return TaggedSentence(tuple((word,) for word in words), tags)
         phrases = [k for k, label in enumerate(labels) if label.partition("-")[0] == "NP" and trees.word[k] < 0]
         inside = dict[int, str]()
         for k, following in pairwise([*phrases, len(labels)]):
             if following >= k + size[k]:
                 inside |= {t: "I-NP" if t > start[k] else "B-NP" for t in range(start[k], end[k])}
-        return list(zip(words, tags, strict=True)), [inside.get(start[k], "O") for k in leaves]
-
-    def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
-        out.write(encoded(join_tags(sentence.words, labels) + "\n"))
+        return TaggedSentence(tuple(zip(words, tags, strict=True)), tuple(inside.get(start[k], "O") for k in leaves))

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Count, Range
@@ -13,22 +13,17 @@ from rerank.contrib.structures.readers import TaggedSentence, sequence_readers
 from rerank.readers.detection import recognise
 from rerank.readers.reader import readers, settings_of
 from rerank.recipes.loading import Task, TaskFiles
-from rerank.recipes.recipe import Single, TaskRecipe
-from rerank.recipes.sections import RunSettings, SignificanceSettings, SplitName, different_names
+from rerank.recipes.recipe import TaskRecipe
+from rerank.recipes.sections import EpochSettings, FileSettings
 from rerank.recipes.settings import (
-    Epochs,
     Examples,
     FoldCount,
-    Grid,
     Section,
     Settings,
-    distinct,
     one_or_many,
     part,
-    root_folder,
 )
 from rerank.storage.documents import as_json
-from rerank.storage.streams import check_encoding
 
 HERE = "rerank.contrib.structures"
 TAGGING = Task(
@@ -37,32 +32,19 @@ TAGGING = Task(
 )  # fmt: skip
 
 
-class TaggingData(Section):
-    """The files of labelled sentences. ``{root}`` and ``{split}`` in ``file`` are filled in.
+class TaggingData(FileSettings):
+    """The files of labelled sentences.
 
-    root: a directory, substituted for ``{root}``; ``{shipped}`` in it is the folder of the data of this program.
-    train, dev, tests: the splits that are trained on, that choose epoch and run (null: the last epoch of the first
-    run), and that are tagged and measured.
     file: where the sentences of a split are.
     reader: their format, with its options: docs/tagging.md.
-    encoding: the encoding of the files, if it is not UTF-8, by its name in Python.
-    on_bad_list: whether a sentence that cannot be used is an error, or is left out and counted.
     """
 
-    root: str = "."
-    train: Annotated[tuple[SplitName, ...], Field(min_length=1), one_or_many(str), AfterValidator(distinct)] = (
-        "train",
-    )
-    dev: SplitName | None = "dev"
-    tests: Annotated[tuple[SplitName, ...], one_or_many(str), AfterValidator(distinct)] = ("test",)
     file: str = "{root}/{split}.conll"
     reader: Annotated[Settings, part("conll")] = Field(default={}, validate_default=True)
-    encoding: Annotated[str, AfterValidator(check_encoding)] | None = None
-    on_bad_list: Literal["error", "skip"] = "error"
 
     def path(self, split: str) -> str:
         """The file of a split."""
-        return self.file.replace("{root}", root_folder(self.root)).replace("{split}", split)
+        return self.fill("file", self.file, split)
 
 
 class TokenFeatureSettings(Section):
@@ -74,22 +56,6 @@ class TokenFeatureSettings(Section):
 
     templates: Annotated[tuple[str, ...], one_or_many(str)] = ("default",)
     cutoff: Count = 1
-
-
-class TaggingTraining(Section):
-    """The passes over the sentences.
-
-    epochs: passes over them at most.
-    shuffle: a new order in every epoch, from the seed.
-    patience: end after this many epochs without a better dev; null: never.
-    predictor: the weights after the last update, or the average of those after all.
-    """
-
-    epochs: Epochs = 10
-    shuffle: bool = True
-    patience: Epochs | None = None
-    predictor: Literal["last", "average"] = "average"
-    curve: ClassVar[tuple[float, ...]] = ()
 
 
 class RerankSettings(Section):
@@ -112,7 +78,6 @@ class TaggingRecipe(TaskRecipe):
     (none).
     metric: spans, tags, or auto: spans where labels mark spans.
     rerank: a second stage; null: none.
-    runs, grid: runs with settings of their own, which may differ in features, learner, training and constraints.
     examples: how many sentences with errors the report shows.
     """
 
@@ -122,19 +87,12 @@ class TaggingRecipe(TaskRecipe):
     constraints: Literal["auto", "none"] = "auto"
     metric: Annotated[Settings, part("auto")] = Field(default={}, validate_default=True)
     learner: Annotated[Settings, part("perceptron")] = Field(default={}, validate_default=True)
-    training: TaggingTraining = TaggingTraining()
+    training: EpochSettings = EpochSettings()
     rerank: RerankSettings | None = None
-    significance: SignificanceSettings = SignificanceSettings()
-    runs: Annotated[tuple[RunSettings, ...], AfterValidator(different_names)] = ()
-    grid: Grid = Field(default_factory=dict)
     examples: Examples = 8
 
     common: ClassVar[Collection[str]] = ("data", "metric", "rerank")
     refusal: ClassVar[str] = "a run may not change data, metric or rerank"
-
-    def expand(self) -> "list[Single[Any]]":
-        """Every single run, with one seed; see ``singles``."""
-        return self.singles(Single[Any], inner=[{"seed": seed, "seeds": ()} for seed in self.run_seeds])
 
 
 FORMATS = "conllu", "slash", "conll"  # that are tried, the pickiest first

@@ -1,9 +1,8 @@
 """A tagger of sequences over dictionaries of attributes, as python-crfsuite and sklearn-crfsuite take them."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain, compress, count, pairwise, repeat
+from itertools import chain, compress, count, repeat
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,11 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Count
-from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode, k_best
-from rerank.contrib.structures.training import marginals, train_chains
+from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode, named_k_best
+from rerank.contrib.structures.training import ChainProblem, marginals
 from rerank.data.corpus import FLOAT32_MAX, offsets
 from rerank.learn.contract import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.rules.maxent import Maxent
+from rerank.learn.train import train
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -76,10 +76,8 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             learner, _ = learner_of(self.learner)
             numbers: dict[str, int] = {}
             chains = _chains(X, y, classes, numbers, new=True)
-            training = train_chains(
-                learner, chains, epochs=int(self.epochs), seed=seed_of(self.random_state), shuffle=bool(self.shuffle),
-                predictor=self.average,
-            )  # fmt: skip
+            problem = ChainProblem(chains, seed_of(self.random_state), bool(self.shuffle))
+            training = train(learner, problem, epochs=int(self.epochs), predictor=self.average)
         K = len(classes)
         self.classes_, self.attributes_, self.n_iter_ = classes, numbers, training.epoch
         self._weights = training.weights[self.average].w
@@ -90,19 +88,13 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def predict(self, X: Any) -> list[list[Any]]:
         """The best labels of every sequence."""
         chains = self._read(X)
-        return _split(chains, [self.classes_[label] for label in decode(chains, self._weights).tolist()])
+        return chains.split([self.classes_[label] for label in decode(chains, self._weights).tolist()])
 
     def predict_n_best(self, X: Any, n: int) -> list[list[tuple[float, list[Any]]]]:
         """For every sequence up to n (score, labels), the best ones, best first."""
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
             raise ValueError(f"n={n!r}; expected a whole number from 1")
-        chains = self._read(X)
-        scores, labels = k_best(chains, self._weights, n)
-        best = [_split(chains, [self.classes_[label] for label in row]) for row in labels.tolist()]
-        return [
-            [(score, best[r][i]) for r, score in enumerate(row) if score > -math.inf]
-            for i, row in enumerate(scores.tolist())
-        ]
+        return named_k_best(self._read(X), self._weights, n, self.classes_)
 
     def predict_marginals(self, X: Any) -> list[list[dict[Any, float]]]:
         """For every token {label: its probability}; of "maxent" alone, whose scores are logarithms of probabilities."""
@@ -110,7 +102,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         if not self._probable:
             raise ValueError("only the learner maxent has probabilities")
         rows = marginals(chains, self._weights).tolist()
-        return _split(chains, [dict(zip(self.classes_, row, strict=True)) for row in rows])
+        return chains.split([dict(zip(self.classes_, row, strict=True)) for row in rows])
 
     def score(self, X: Any, y: Any) -> float:
         """The share of the tokens whose label is right."""
@@ -135,11 +127,6 @@ def _as_list(values: Any, name: str, form: str) -> list[Any]:
     if not isinstance(values, Iterable) or isinstance(values, (str, Mapping)):
         raise ValueError(f"found {values!r} for {name}; expected {form}")
     return values if type(values) is list else list(values)
-
-
-def _split(chains: Chains, rows: list[Any]) -> list[list[Any]]:
-    """The rows of each sequence."""
-    return [rows[first:end] for first, end in pairwise(chains.starts.tolist())]
 
 
 def _chains(X: list[Any], y: Any, classes: Sequence[Any], numbers: dict[str, int], *, new: bool) -> Chains:
@@ -170,8 +157,7 @@ def _any_tokens(X: list[Any], ids: dict[str, int], *, new: bool) -> Entries:
             except RecursionError:
                 raise DataError(f"{where}: found a dict or list that holds itself, or too many in each other") from None
             ends.append(len(numbers))
-    array = np.array(values, np.float32)
-    return np.array(ends), np.array(numbers, np.int64), None if (array == 1.0).all() else array
+    return np.array(ends), np.array(numbers, np.int64), np.array(values, np.float32)
 
 
 def _lists_of_texts(X: list[Any], vocabulary: dict[str, int], *, new: bool) -> Entries | None:

@@ -1,15 +1,14 @@
 """A tagger: the best labels of words, the best k, and how probable each is.
 
 Its folder has the weights that are not 0 (``columns.npy``, int64, and ``values.npy``, float32; columns as in
-``rerank.contrib.structures.chain``), the texts of the attributes in their order (``lexicons.json``), and
-``model.json``.
+``rerank.contrib.structures.chain``), and ``model.json``, with the texts of the attributes in their order.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,17 +16,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
 from rerank.contrib.structures.attributes import TokenFeatures, read_patterns
-from rerank.contrib.structures.chain import Chains, chains_of, decode, k_best
+from rerank.contrib.structures.chain import Chains, chains_of, decode, named_k_best
 from rerank.contrib.structures.readers import BATCH_SENTENCES, Token
 from rerank.contrib.structures.training import marginals
 from rerank.models import model as models
 from rerank.models.provenance import Provenance, Trust, require_trusted
 from rerank.readers.memory.nbest import InputError
 from rerank.recipes.settings import Section
-from rerank.storage.documents import as_json, read_object
 from rerank.storage.files import new_directory, read_array, save_arrays
 
-LEXICONS = "lexicons.json"
 MAX_SENTENCES = 100_000  # of a request
 MAX_STEPS = 20_000_000  # words times labels times sequences of a sentence, of 16 bytes each
 Words: TypeAlias = Sequence[str] | Sequence[Sequence[str]]  # words, or tokens with several columns
@@ -45,7 +42,8 @@ class TaggerHeader(BaseModel):
     forbidden: list[list[int]]
     patterns: list[str]
     width: Annotated[int, Field(ge=1)]
-    files: dict[Annotated[str, Field(pattern=r"^(columns|values)\.npy$|^lexicons\.json$")], str]
+    attributes: list[str]
+    files: dict[Literal["columns.npy", "values.npy"], str]
     digest: str
 
 
@@ -101,12 +99,12 @@ class Tagger:
                 "columns": read_array(path / "columns.npy", np.int64, 1),
                 "values": read_array(path / "values.npy", np.float32, 1),
             }
-            return Tagger.of(header, read_object(path / LEXICONS), arrays)
+            return Tagger.of(header, arrays)
 
     @staticmethod
-    def of(header: dict[str, Any], lexicons: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Tagger":
+    def of(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Tagger":
         """Rebuild a model from its ``content``; a ValueError where weights are of other columns, or not finite."""
-        ids = {name: j for j, name in enumerate(lexicons["attributes"])}
+        ids = {name: j for j, name in enumerate(header["attributes"])}
         features = TokenFeatures(read_patterns(header["patterns"]), ids)
         columns, values, labels = arrays["columns"], arrays["values"], tuple(header["labels"])
         K = len(labels)
@@ -120,8 +118,8 @@ class Tagger:
         weights[columns] = values
         return Tagger(header["settings"], dict(header["about"]), features, labels, mask, weights, header["width"])
 
-    def content(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
-        """The stored form of the model: a header (JSON), the texts of attributes and lexicons (JSON), and arrays."""
+    def content(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The stored form of the model: a header (JSON), and arrays."""
         features, columns = self.features, np.flatnonzero(self.weights)
         header = {
             "settings": self.settings,
@@ -130,15 +128,15 @@ class Tagger:
             "forbidden": np.argwhere(self.mask == 0).tolist(),
             "patterns": [pattern.line for pattern in features.patterns],
             "width": self.width,
+            "attributes": list(features.ids),
         }
-        return header, {"attributes": list(features.ids)}, {"columns": columns, "values": self.weights[columns]}
+        return header, {"columns": columns, "values": self.weights[columns]}
 
     def save(self, directory: Path | str) -> None:
         """Write the model; it appears under its name only when complete."""
-        content, lexicons, arrays = self.content()
+        content, arrays = self.content()
         with new_directory(directory) as new:
             save_arrays(new, arrays)
-            (new / LEXICONS).write_text(as_json(lexicons))
             models.write_header(new, content)
 
     def tag(self, tokens: Words) -> list[str]:
@@ -153,8 +151,7 @@ class Tagger:
     def tag_many(self, sentences: Iterable[Words]) -> Iterator[list[str]]:
         """``tag`` of many sentences, in their order, made while they are asked for."""
         for chains in self._batches(sentences):
-            for labels in np.split(decode(chains, self.weights), chains.starts[1:-1]):
-                yield self._names(labels)
+            yield from chains.split([self.labels[label] for label in decode(chains, self.weights).tolist()])
 
     def nbest(self, tokens: Words, k: int = 20) -> list[Tagging]:
         """The ``k`` best sequences of labels, best first, fewer if there are no more; see ``tag``."""
@@ -163,10 +160,8 @@ class Tagger:
     def nbest_many(self, sentences: Iterable[Words], k: int = 20) -> Iterator[list[Tagging]]:
         """``nbest`` of many sentences, in their order, made while they are asked for."""
         for chains in self._batches(sentences):
-            scores, labels = k_best(chains, self.weights, k)
-            for i, (first, end) in enumerate(zip(chains.starts, chains.starts[1:], strict=False)):
-                ranks = np.flatnonzero(np.isfinite(scores[i]))
-                yield [Tagging(self._names(labels[r, first:end]), float(scores[i, r])) for r in ranks]
+            for best in named_k_best(chains, self.weights, k, self.labels):
+                yield [Tagging(labels, score) for score, labels in best]
 
     def marginals(self, tokens: Words) -> np.ndarray:
         """float64 [tokens, K]: how probable each of ``labels`` is, where a sequence is as e to the power of its score.
@@ -191,29 +186,36 @@ class Tagger:
 
     def chains(self, sentences: Sequence[Words]) -> Chains:
         """Sentences as the learner sees them, without their labels."""
-        attributes = self.features.extract([self._rows(tokens, i) for i, tokens in enumerate(sentences, start=1)])
+        rows = [token_rows(tokens, number, self.width) for number, tokens in enumerate(sentences, start=1)]
+        attributes = self.features.extract(rows)
         return chains_of(*attributes, None, self.mask, attribute_count=len(self.features.ids))
-
-    def _rows(self, tokens: Words, number: int) -> list[Token]:
-        """Tokens as rows of columns, a word being one with a single column."""
-        form = "a word" if self.width == 1 else f"{self.width} columns"
-        if not isinstance(tokens, Iterable) or isinstance(tokens, (str, Mapping)):
-            raise DataError(f"sentence {number}: found {tokens!r}; expected a list of words or tokens")
-        rows = list[Token]()
-        for token in tokens:
-            row = (token,) if isinstance(token, str) else tuple(token) if isinstance(token, (list, tuple)) else ()
-            if len(row) != self.width or not all(isinstance(text, str) for text in row):
-                raise DataError(f"sentence {number}: found {token!r}; expected {form} for every token")
-            rows.append(row)
-        return rows
-
-    def _names(self, labels: np.ndarray) -> list[str]:
-        return [self.labels[label] for label in labels.tolist()]
 
     def _batches(self, sentences: Iterable[Words]) -> Iterator[Chains]:
         rest = iter(sentences)
         while batch := list(islice(rest, BATCH_SENTENCES)):
             yield self.chains(batch)
+
+
+def token_rows(tokens: Any, number: int, width: int | None = None) -> list[Token]:
+    """The tokens of a sentence as rows of columns, a word being one with a single column.
+
+    width: how many columns there are; None: any number, and a label behind them.
+
+    Raises DataError: the sentence of this ``number`` is none.
+    """
+    form = (
+        "a word and its label, as ('woman', 'NN')," if width is None else "a word" if width == 1 else f"{width} columns"
+    )
+    if not isinstance(tokens, Iterable) or isinstance(tokens, (str, Mapping)):
+        raise DataError(f"sentence {number}: found {tokens!r}; expected a list of words or tokens")
+    rows = list[Token]()
+    for token in tokens:
+        row = (token,) if isinstance(token, str) else tuple(token) if isinstance(token, (list, tuple)) else ()
+        fits = len(row) > 1 and all(row) if width is None else len(row) == width
+        if not fits or not all(isinstance(text, str) for text in row):
+            raise DataError(f"sentence {number}: found {token!r}; expected {form} for every token")
+        rows.append(row)
+    return rows
 
 
 def answer_tags(model: Tagger, request: TagRequest, limits: Any) -> tuple[dict[str, Any], int]:

@@ -19,8 +19,7 @@ other labels stay 0. That is a small part of the columns, and hardly worse.
 
 import logging
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -38,16 +37,15 @@ from rerank.contrib.structures.chain import (
     score_tokens,
 )
 from rerank.kernels.compile import ByType, kernel, kernel_of
-from rerank.learn.contract import accept
 from rerank.learn.epoch import NO_LOG, LogBuffers, UpdateLog
 from rerank.learn.folds import FOLDS, sections
-from rerank.learn.learner import Learner, State, Weights
+from rerank.learn.learner import Learner, State
 from rerank.learn.losses import Cost
 from rerank.learn.pairs import ORACLES
 from rerank.learn.predictor import Predictor, predictor_view
 from rerank.learn.rules.maxent import Maxent, minimise
 from rerank.learn.scoring import single
-from rerank.learn.train import Training, epoch_order, score_on, train
+from rerank.learn.train import epoch_order
 from rerank.learn.workspace import EpochStats, ListArrays, Scratch, new_tally
 
 log = logging.getLogger("rerank")
@@ -106,8 +104,8 @@ def pair_for(chains: Chains) -> tuple[ListArrays, Scratch]:
     )  # fmt: skip
 
 
-def require_structured(learner: Learner) -> Learner:
-    """Return ``learner``, unless it cannot learn over outputs too many to list."""
+def require_structured(learner: Learner) -> None:
+    """Refuse a learner that cannot learn over outputs too many to list."""
     reason = ""
     if learner.batch and not isinstance(learner, Maxent):
         reason = "it looks at every candidate of a list at once, and outputs are too many to list"
@@ -117,7 +115,6 @@ def require_structured(learner: Learner) -> Learner:
         reason = f"its loss {getattr(learner, 'loss', '')} sums over all outputs; take the learner maxent, which does"
     if reason:
         raise RecipeError(f"the learner {learner.name!r} cannot train over structures: {reason}", key="learner")
-    return learner
 
 
 def penalties(learner: Maxent, chains: Chains) -> list[float]:
@@ -148,54 +145,37 @@ def penalties(learner: Maxent, chains: Chains) -> list[float]:
     return list(PENALTIES[: best + 1])
 
 
-def train_chains(
-    learner: Learner,
-    chains: Chains,
-    *,
-    evaluate: Callable[[Weights], float] | None = None,
-    epochs: int = 10,
-    seed: int = 0,
-    shuffle: bool = True,
-    predictor: str = "average",
-    patience: int | None = None,
-) -> Training:
-    """Train for ``epochs`` passes over ``chains`` and keep the best by ``evaluate``, without one the last.
-
-    ``maxent`` finds its optimum in place of epochs, see ``penalties``. Arguments are those of
-    ``rerank.learn.train.train``; the weights of the result are ``training.weights[predictor].w``.
-
-    Raises RecipeError: the learner needs all outputs, or cannot keep a state for this many columns. DataError: a token
-    of ``chains`` has no label.
-    """
-    require_structured(accept(learner))
-    if (chains.gold < 0).any():
-        i = int(np.searchsorted(chains.starts, np.argmax(chains.gold < 0), "right"))
-        raise DataError(f"example {i}: found a token without a label; expected one for every token to train on")
-    problem = ChainProblem(chains, seed, shuffle)
-    observers = [] if evaluate is None else [score_on(evaluate)]
-    return train(learner, problem, epochs=epochs, predictor=predictor, patience=patience, observers=observers)
-
-
+@dataclass(frozen=True)
 class ChainProblem:
-    """Chains as a ``TrainingProblem``, see ``train_chains``, with the scratch space for passes over them."""
+    """Chains as a ``TrainingProblem``; the learner maxent finds its optimum in place of epochs, see ``penalties``.
 
-    def __init__(self, chains: Chains, seed: int = 0, shuffle: bool = True) -> None:
-        self.corpus: Any = chains  # a corpus of this many columns to the learner
-        self.seed, self.shuffle = seed, shuffle
-        self._room, self._pair = room_for(chains), pair_for(chains)
+    corpus: the chains, to the learner a corpus of this many columns.
+
+    Raises DataError: a token of ``corpus`` has no label.
+    """
+
+    corpus: Any
+    seed: int = 0
+    shuffle: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the labels."""
+        if (unknown := self.corpus.gold < 0).any():
+            i = int(np.searchsorted(self.corpus.starts, np.argmax(unknown), "right"))
+            raise DataError(f"example {i}: found a token without a label; expected one for every token to train on")
 
     def visit(self, learner: Learner, state: State, epoch: int, log: UpdateLog | None) -> EpochStats:  # noqa: ARG002
         """See ``TrainingProblem``."""
+        require_structured(learner)
+        chains = self.corpus
         if learner.batch:
             field = cast(Maxent, learner)
-            stats = [solve_chains(replace(field, l2=l2), self.corpus, state) for l2 in penalties(field, self.corpus)]
-            return stats[-1]
-        order = epoch_order(self.corpus.example_count, self.seed, epoch, self.shuffle)
-        sums, loss, kind = learner.begin(self.corpus, order.size, state), learner.loss_type(), cast(Any, type(learner))
-        self._room.stamp[0] = -1  # other transitions than those of an earlier state
+            return [solve_chains(replace(field, l2=l2), chains, state) for l2 in penalties(field, chains)][-1]
+        order = epoch_order(chains.example_count, self.seed, epoch, self.shuffle)
+        sums, loss, kind = learner.begin(chains, order.size, state), learner.loss_type(), cast(Any, type(learner))
         kernel, tally, tilt = kernel_of(chain_pass, kind, loss), new_tally(), float(issubclass(loss, Cost))
-        view, params = learner.view(state), learner.settings()
-        kernel(order, view, sums, *self._pair, NO_LOG, tally, self._room, self.corpus, tilt, params)
+        view, params, room = learner.view(state), learner.settings(), room_for(chains)
+        kernel(order, view, sums, *pair_for(chains), NO_LOG, tally, room, chains, tilt, params)
         learner.finish(state, sums)
         return EpochStats(*tally.item())
 
@@ -409,8 +389,7 @@ def solve_chains(learner: Maxent, chains: Chains, state: State) -> EpochStats:
     assert learner.l2 is not None
     l2, tally, room = learner.l2, new_tally(), marginal_room(chains)
     gradient, active = np.zeros(chains.width), np.empty(chains.labels, np.int64)
-    values = np.square(chains.values.astype(np.float64)) if chains.values.size else None
-    attributes = np.bincount(chains.attributes, values, chains.attribute_count)
+    attributes = np.bincount(chains.attributes, np.square(chains.values.astype(np.float64)), chains.attribute_count)
     columns = active_columns(chains)
     occurrences = np.concatenate([np.bincount(chains.gold, minlength=chains.labels), attributes])
     scale = 1.0 / np.sqrt(l2 + CURVATURE * occurrences[columns // chains.labels])
@@ -479,7 +458,7 @@ def add_token(chains: Chains, t: int, row: np.ndarray, gradient: np.ndarray, act
             count += 1
     for p in range(np.uint64(chains.rows[t]), np.uint64(chains.rows[t + 1])):
         j = K * (K + np.int64(chains.attributes[p]))
-        value = 1.0 if chains.values.shape[0] == 0 else single(chains.values[p])
+        value = single(chains.values[p])
         if count > K // SPARSE_PART:
             add_multiple(gradient[j : j + K], value, row)
         else:

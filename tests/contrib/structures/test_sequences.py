@@ -19,7 +19,7 @@ from rerank.contrib.structures.attributes import (
     read_patterns,
     template_file,
 )
-from rerank.contrib.structures.metrics import SpanScore, TagAccuracy, counts_of, label_view, spans_of
+from rerank.contrib.structures.metrics import SpanScore, TagAccuracy, label_view, spans_of
 from rerank.contrib.structures.readers import (
     ConllReader,
     ConlluReader,
@@ -71,6 +71,15 @@ def test_features_of_treebanks_are_no_part_of_tags(tmp_path: Path) -> None:
     (found,) = read(TaggedTrees(), tmp_path / "a", tree)
     assert found.labels == ("DET", "N", "V")
     assert read(TaggedTrees(label="chunks"), tmp_path / "a", tree)[0].labels == ("B-NP", "I-NP", "O")
+
+
+def test_a_damaged_tree_can_be_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("(S (NP a) (V b))\n(S (NP) NP)\n(S (NP c) (V d))\n")
+    count = SkipCount("skip")
+    assert [each.words for each in sentences_of(TaggedTrees().read(tmp_path / "a"), count)] == [["a", "b"], ["c", "d"]]
+    assert count.reasons == {"brackets": 1}
+    with pytest.raises(DataError, match=r"a:2: list 1: .*fix or remove the sentence"):
+        list(sentences_of(TaggedTrees().read(tmp_path / "a"), SkipCount()))
 
 
 def test_conll_options(tmp_path: Path) -> None:
@@ -162,7 +171,7 @@ def test_the_published_example() -> None:
     assert (reference.tolist(), rows.tolist()) == ([[15]], [[14, 16]])
     found = {name: round(100 * value, 2) for name, value in SpanScore().report(rows[0], reference[0]).items()}
     assert found == {"precision": 87.5, "recall": 93.33, "f1": 90.32}
-    assert counts_of([guessed], [right], spans=True) == {"NP": [9, 9, 9], "PP": [2, 3, 2], "VP": [3, 4, 4]}
+    assert SpanScore().counts([guessed], [right]) == {"NP": [9, 9, 9], "PP": [2, 3, 2], "VP": [3, 4, 4]}
     reference, rows = TagAccuracy().rows([guessed], [right])
     assert round(100 * float(TagAccuracy().scores(rows[0], reference[0])), 2) == 82.14
 
@@ -210,7 +219,7 @@ def test_texts_are_words_with_labels() -> None:
     reference, rows = metric.stats([b"a/b/B-X c/O", b"a/b/O c/O"], [b"a/b/B-X c/O"])
     assert (reference.tolist(), rows.tolist()) == ([1], [[1, 1], [0, 0]])
     assert metric.gain(np.zeros(2), np.zeros(1)) == 1.0
-    assert counts_of([["A", "B"]], [["A", "A"]], spans=False) == {"A": [1, 1, 2], "B": [0, 1, 0]}
+    assert TagAccuracy().counts([["A", "B"]], [["A", "A"]]) == {"A": [1, 1, 2], "B": [0, 1, 0]}
     assert TagAccuracy().stats([rb"a/N\/A b/c/X"], [rb"a/N\/A b/c/Y"])[1].tolist() == [[1]]
     for texts, message in (([b"a/O"], "found 1 labels for 2 words"), ([b"a b/O"], "expected a word, a slash")):
         with pytest.raises(DataError, match=message):

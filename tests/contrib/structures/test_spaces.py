@@ -21,18 +21,18 @@ from rerank.contrib.structures.chain import (
 )
 from rerank.contrib.structures.training import (
     PENALTIES,
+    ChainProblem,
     active_columns,
     marginals,
     pair_for,
     penalties,
     solve_chains,
-    train_chains,
 )
 from rerank.data.corpus import Corpus, freeze
 from rerank.learn.learner import Learner, Weights, learners
 from rerank.learn.losses import Cost
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.train import epoch_order
+from rerank.learn.train import epoch_order, score_on, train
 
 K, A = 3, 4
 FREE = np.ones((K + 2, K), np.uint8)
@@ -199,7 +199,7 @@ def test_the_penalty_of_a_random_field_is_the_best_on_sections_held_out() -> Non
         state = Maxent().init(chains.width)
         for l2 in path:
             solve_chains(Maxent(l2=l2), chains, state)
-        assert train_chains(Maxent(), chains).weights["last"].w.tobytes() == state.cells[:-1].tobytes()
+        assert train(Maxent(), ChainProblem(chains), epochs=1).weights["last"].w.tobytes() == state.cells[:-1].tobytes()
     assert len(chosen) > 1
     assert penalties(Maxent(l2=0.5), chains) == [0.5]
     assert penalties(Maxent(), chains.take(np.array([1]))) == [1.0]
@@ -241,12 +241,12 @@ ONLINE: list[tuple[str, dict[str, Any]]] = [  # one of each kind of state, loss 
 def test_a_pass_over_chains_is_that_over_lists_of_all_outputs(name: str, settings: dict[str, Any]) -> None:
     learner = learners.get(name)(**settings)
     chains = random_chains(0)  # in which no rounding decides between equals
-    training = train_chains(learner, chains, epochs=3, seed=4)
+    training = train(learner, ChainProblem(chains, 4), epochs=3)
     state, _ = naive(learner, chains, 3, 4)
     assert training.state.counts.tolist() == state.counts.tolist()
     assert learner.updates(state) > 3
     assert np.allclose(training.weights["last"].w, learner.last(state).w, 1e-9, 1e-11)
-    again = train_chains(learner, chains, epochs=3, seed=4)
+    again = train(learner, ChainProblem(chains, 4), epochs=3)
     assert [x.tobytes() for x in again.state] == [x.tobytes() for x in training.state]
 
 
@@ -256,7 +256,8 @@ def test_the_best_epoch_by_dev_is_kept_and_patience_ends_a_training() -> None:
     def evaluate(weights: Weights) -> float:
         return float((decode(dev, weights.w) == dev.gold).mean())
 
-    training = train_chains(learners.get("perceptron")(), chains, evaluate=evaluate, epochs=30, seed=1, patience=2)
+    problem, observers = ChainProblem(chains, 1), [score_on(evaluate)]
+    training = train(learners.get("perceptron")(), problem, epochs=30, patience=2, observers=observers)
     seen = [line["dev"] for line in training.history]
     assert len(seen) < 30
     assert training.epoch == 1 + int(np.argmax(seen)) == len(seen) - 2
@@ -273,10 +274,10 @@ def test_the_best_epoch_by_dev_is_kept_and_patience_ends_a_training() -> None:
 def test_learners_that_need_all_outputs_are_refused(learner: dict[str, Any], reason: str) -> None:
     settings = dict(learner)
     with pytest.raises(RecipeError, match=reason):
-        train_chains(learners.get(settings.pop("name"))(**settings), random_chains(1))
+        train(learners.get(settings.pop("name"))(**settings), ChainProblem(random_chains(1)), epochs=1)
 
 
 def test_labels_are_needed_to_learn() -> None:
     unknown = random_chains(1)._replace(gold=np.full_like(random_chains(1).gold, -1))
     with pytest.raises(DataError, match="example 2: found a token without a label"):
-        train_chains(learners.get("perceptron")(), unknown)
+        ChainProblem(unknown)
