@@ -100,7 +100,7 @@ def run(
     from rerank.recipes.loading import find_recipe, task_named
     from rerank.runs.experiment import experiment
     from rerank.runs.rehearsal import background_compilation
-    from rerank.runs.report.results import base_warning
+    from rerank.runs.report.results import base_warning, corpora_table
     from rerank.storage.documents import read_yaml
     from rerank.storage.streams import Inputs
 
@@ -111,7 +111,7 @@ def run(
         outcome = experiment(settings, Inputs(), directory, until=until, resume=resume, engine=engine)
     if until == "extract":
         corpora = outcome.counts()
-        cli.show(import_object(task_named(settings.task).sizes)(corpora), corpora=corpora)
+        cli.show(corpora_table(corpora), corpora=corpora)
         return
     result = outcome.metrics
     if until == "train":

@@ -17,24 +17,20 @@ from rerank.recipes.settings import Settings, as_settings, assign_all, undone, v
 from rerank.storage.documents import read_yaml, yaml_options
 from rerank.storage.places import HOME
 
-SIZES = "rerank.runs.report.results:corpora_table"
-
 
 class Task(NamedTuple):
     """A kind of recipe, by import paths ``module:name``.
 
-    recipe: its settings, a ``TaskRecipe``; kind: what is done with it, a ``Kind``; sizes: a table of the entry
-    ``corpora`` of metrics.json; tables: of a recipe and metrics.json, the tables of its results, if it has others
-    than lists; use: what its recipes are about, for `rerank list recipes`; lists: whether `rerank.fit` and `rerank
-    tune` know it; new: of ``TaskFiles``, what they are and then the lines of a recipe for them, nothing if they are
-    not its own; tries: commands that use a model, with MODEL and FILE; folds: whether its results are
-    cross-validated.
+    recipe: its settings, a ``TaskRecipe``; kind: what is done with it, a ``Kind``; use: what its recipes are about, for
+    `rerank list recipes`; tables: of a recipe and metrics.json, the tables of its results, if it has others than lists;
+    lists: whether `rerank.fit` and `rerank tune` know it; new: of ``TaskFiles``, what they are and then the lines of a
+    recipe for them, nothing if they are not its own; tries: commands that use a model, with MODEL and FILE; folds:
+    whether its results are cross-validated.
     """
 
     recipe: str
     kind: str
     use: str
-    sizes: str = SIZES
     tables: str = ""
     lists: bool = False
     new: str = ""

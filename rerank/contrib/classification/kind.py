@@ -18,20 +18,20 @@ from rerank.contrib.classification import fitting
 from rerank.contrib.classification import results as outcomes
 from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleReported, Spec
 from rerank.contrib.classification.sets import Sets
-from rerank.kernels.sources import COMPILATION
+from rerank.kernels.sources import TRAINING
 from rerank.learn.contract import accept
 from rerank.learn.learner import learners
 from rerank.recipes.settings import files_in
 from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
-from rerank.runs.report.table import NONE, TextTable, count, fixed
+from rerank.runs.report.results import corpora_table
+from rerank.runs.report.table import NONE, TextTable, fixed
 from rerank.storage.files import write_text
 from rerank.storage.outputs import output_file
 
 log = logging.getLogger("rerank")
 POOLED = "Errors over the test examples of all folds together, tested against the best run."
-SOURCES = *COMPILATION, "data", "learn", "metrics", "readers", str(Path(__file__).parent)  # what results depend on
 
 
 class ExampleKind(Kind[ClassificationRecipe]):
@@ -48,7 +48,7 @@ class ExampleKind(Kind[ClassificationRecipe]):
         self.sets = Sets(self.recipe)
         self.size, self.predictions = {"sets": len(self.sets.sources)}, []
         self.files = files_in(self.recipe.model_dump(mode="json"), self.recipe.data.root)
-        self.code = code_of(self.recipe, SOURCES)
+        self.code = code_of(self.recipe, (*TRAINING, str(Path(__file__).parent)))
         if not self.tests:
             raise RecipeError("classification leaves results and no model; run its tests too", key="task")
         self.fits = list[outcomes.Result]()
@@ -155,7 +155,7 @@ class ExampleKind(Kind[ClassificationRecipe]):
         return [
             PageSection("Results", tables_of(self.recipe, metrics["tables"])),
             PageSection("Significance", [POOLED, *tables] if tables else []),
-            PageSection("Data", [sets_table(metrics["corpora"])]),
+            PageSection("Data", [corpora_table(metrics["corpora"])]),
         ]
 
     def summary(self, metrics: Metrics) -> dict[str, Any]:
@@ -261,15 +261,3 @@ def _grid(
         lowest_runs = [run for run, (_, value, _) in cells.items() if value <= lowest + TIE and len(runs) > 1]
         best |= {(number, len(first) + runs.index(run)) for run in lowest_runs}
     return TextTable(caption, [*headings, *runs], lines, len(headings), best, note)
-
-
-def sets_table(corpora: Mapping[str, Any]) -> TextTable:
-    """The sizes of the sets."""
-    keys = {"examples": "examples", "tested": "test_examples", "nonzeros": "nonzeros", "columns": "columns",
-            "divisions": "splits"}  # fmt: skip
-    rows = [
-        {"set": name, **{heading: count(entry[key]) for heading, key in keys.items()}}
-        | {"examples of each class": ", ".join(f"{label}: {number:,}" for label, number in entry["classes"].items())}
-        for name, entry in corpora.items()
-    ]
-    return TextTable.of("Sets", rows)

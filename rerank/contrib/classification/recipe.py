@@ -28,8 +28,8 @@ from rerank.recipes.settings import (
 
 HERE = "rerank.contrib.classification"
 TASK = Task(
-    f"{HERE}.recipe:ClassificationRecipe", f"{HERE}.kind:ExampleKind", "examples", f"{HERE}.kind:sets_table",
-    f"{HERE}.kind:tables_of", new=f"{HERE}.sets:new_recipe", folds=True,
+    f"{HERE}.recipe:ClassificationRecipe", f"{HERE}.kind:ExampleKind", "examples",
+    tables=f"{HERE}.kind:tables_of", new=f"{HERE}.sets:new_recipe", folds=True,
 )  # fmt: skip
 Noise = Annotated[float, Range(0, below=0.5)]
 RUN_KEYS = {"learner", "tune", "training", "runs", "grid", "engine"}  # what a run may change, or has not

@@ -153,7 +153,7 @@ def read_transitions(chains: Chains, state: Any, room: ChainRoom) -> None:
 
 @kernel
 def add_row(a: np.ndarray, first: int, value: float, out: np.ndarray) -> None:
-    """Add the weights of an attribute's labels, times its value."""
+    """out ← out + value·a[first …]: the weights of an attribute's labels, times its value."""
     j = np.uint64(first)
     for y in range(np.uint64(out.shape[0])):
         out[y] += a[j + y] * value

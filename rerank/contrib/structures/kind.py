@@ -15,7 +15,7 @@ from rerank.contrib.structures.readers import TaggedSentence, sentences_of
 from rerank.contrib.structures.recipe import RerankSettings, TaggingRecipe, check_labels
 from rerank.contrib.structures.tagger import Tagger
 from rerank.contrib.structures.training import require_structured
-from rerank.kernels.sources import COMPILATION
+from rerank.kernels.sources import TRAINING
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accept
 from rerank.learn.folds import FOLDS, sections
@@ -33,24 +33,8 @@ from rerank.storage.files import open_output
 from rerank.storage.outputs import output_file
 from rerank.storage.streams import read_in
 
-SOURCES = (  # on which results depend
-    *COMPILATION, "data", "learn", "metrics", "readers", str(Path(__file__).parent),
-)  # fmt: skip
 MIN_SENTENCES_FOR_FOLDS = 4 * FOLDS  # for cross-validation, where there are no others to test on
 CONTEXT_WORDS = 4  # words on either side of an error
-
-
-def sizes_table(corpora: Mapping[str, Any]) -> TextTable:
-    """The sizes of the splits."""
-    rows = [
-        {
-            "split": split,
-            **{key: count(entry[key]) for key in ("sentences", "tokens", "labels")},
-            "left out": count(sum(entry["skipped"].values())),
-        }
-        for split, entry in corpora.items()
-    ]
-    return TextTable.of("Sentences", rows)
 
 
 def label_table(
@@ -130,7 +114,7 @@ class TaggingKind(Kind[TaggingRecipe]):
         self.files = [data.path(split) for split in self.splits]
         for path in self.files:
             self.inputs.open(path, others=[])
-        self.code = code_of(recipe, SOURCES)
+        self.code = code_of(recipe, (*TRAINING, str(Path(__file__).parent)))
         self.size, self.predictions = {"splits": len(data.tests)}, [f"{split}.txt" for split in data.tests]
         self.sentences, self.skipped = dict[str, list[TaggedSentence]](), dict[str, SkipCount]()
         self.runs = list[TaggingRun]()
@@ -294,7 +278,7 @@ class TaggingKind(Kind[TaggingRecipe]):
             PageSection("Results", [*(report.results_table(metrics, split) for split in pairs), words, second]),
             PageSection("Labels", [label_table(split, self.metric, *each) for split, each in pairs.items()]),
             PageSection("Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
-            PageSection("Data", [sizes_table(metrics["corpora"])]),
+            PageSection("Data", [report.corpora_table(metrics["corpora"])]),
         ]
 
     def _guess(self, run: TaggingRun, split: str) -> list[list[str]]:

@@ -27,7 +27,7 @@ from rerank.storage.documents import as_json
 
 HERE = "rerank.contrib.structures"
 TAGGING = Task(
-    f"{HERE}.recipe:TaggingRecipe", f"{HERE}.kind:TaggingKind", "sequences", f"{HERE}.kind:sizes_table",
+    f"{HERE}.recipe:TaggingRecipe", f"{HERE}.kind:TaggingKind", "sequences",
     new=f"{HERE}.recipe:new_recipe", tries=("rerank tag MODEL FILE",),
 )  # fmt: skip
 

@@ -28,6 +28,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.structures.chain import (
     ChainRoom,
     Chains,
+    add_row,
     best_labels,
     decode,
     differing_columns,
@@ -255,13 +256,6 @@ def scale(row: np.ndarray) -> tuple[float, bool]:
 
 
 @kernel
-def add_multiple(row: np.ndarray, x: float, other: np.ndarray) -> None:
-    """row ← row + x·other."""
-    for y in range(np.uint64(row.shape[0])):
-        row[y] += x * other[y]
-
-
-@kernel
 def add_product(row: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
     """row ← row + x·matrix, four rows of the matrix at a time: the row is read and written less often."""
     K = row.shape[0]
@@ -271,7 +265,7 @@ def add_product(row: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
         for z in range(np.uint64(K)):
             row[z] += (a * one[z] + b * two[z]) + (c * three[z] + d * four[z])
     for y in range(K - K % 4, K):
-        add_multiple(row, x[y], matrix[y])
+        add_row(matrix[y], 0, x[y], row)
 
 
 @kernel
@@ -307,7 +301,7 @@ def by_scaling(length: int, pairs: bool, threshold: float, room: MarginalRoom) -
         if t > 0:
             for x in range(K):
                 if forward[t - 1, x] * backward[t - 1, x] > threshold:
-                    add_multiple(room.sums, forward[t - 1, x], room.factors[x])
+                    add_row(room.factors[x], 0, forward[t - 1, x], room.sums)
         for y in range(K):
             total += room.sums[y] * onward[t, y]
         for y in range(K):
@@ -317,7 +311,7 @@ def by_scaling(length: int, pairs: bool, threshold: float, room: MarginalRoom) -
         elif pairs:
             for x in range(K):
                 if forward[t - 1, x] * backward[t - 1, x] > threshold:
-                    add_multiple(room.quotients[x], 1.0 / total * forward[t - 1, x], onward[t])
+                    add_row(onward[t], 0, 1.0 / total * forward[t - 1, x], room.quotients[x])
     for t in range(length):
         for y in range(K):
             forward[t, y] *= backward[t, y]
@@ -460,7 +454,7 @@ def add_token(chains: Chains, t: int, row: np.ndarray, gradient: np.ndarray, act
         j = K * (K + np.int64(chains.attributes[p]))
         value = single(chains.values[p])
         if count > K // SPARSE_PART:
-            add_multiple(gradient[j : j + K], value, row)
+            add_row(row, 0, value, gradient[j : j + K])
         else:
             for r in range(np.uint64(count)):
                 gradient[j + active[r]] += value * row[active[r]]

@@ -33,7 +33,12 @@ BASELINES = {  # what runs are compared with: its name, and the predictor
 }
 SIGNIFICANT_BELOW = 0.05  # the p
 TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
-SKIP_COUNTS = {"lists": "skipped", "candidates": "skipped_candidates"}  # what was left out: the key of its counts
+SIZES = {  # headings of what is counted in the data, whatever they are of
+    "lists": "lists", "candidates": "candidates", "sentences": "sentences", "tokens": "tokens", "labels": "labels",
+    "examples": "examples", "test_examples": "tested", "nonzeros": "nonzeros", "columns": "feature columns",
+    "splits": "divisions",
+}  # fmt: skip
+SKIP_COUNTS = {"skipped": "left out", "skipped_candidates": "candidates left out"}  # and of counts by reason
 Metrics = Mapping[str, Any]
 
 
@@ -359,15 +364,15 @@ def choice_table(metrics: Metrics) -> TextTable:
 
 
 def corpora_table(corpora: Metrics) -> TextTable:
-    """The sizes of the splits."""
+    """The sizes of the splits, or sets."""
     rows = list[dict[str, str]]()
-    for split, entry in corpora.items():
-        row = {"split": split} | {key: count(entry.get(key)) for key in ("lists", "candidates", "nonzeros")}
-        row["feature columns"] = count(entry.get("columns"))
-        for what, key in SKIP_COUNTS.items():
-            row[f"{what} left out"] = count(sum((entry.get(key) or {}).values()))
-        rows.append(row | {"time to build": duration(entry.get("seconds"))})
-    return TextTable.of("Corpus", rows)
+    for name, entry in corpora.items():
+        row = {"data": name} | {heading: count(entry.get(key)) for key, heading in SIZES.items()}
+        for key, heading in SKIP_COUNTS.items():
+            row[heading] = count(sum(entry[key].values()) if key in entry else None)
+        classes = ", ".join(f"{label}: {number:,}" for label, number in entry.get("classes", {}).items())
+        rows.append(row | {"examples of each class": classes, "time to build": duration(entry.get("seconds"))})
+    return TextTable.of("Sizes", rows)
 
 
 def reported_table(metrics: Metrics) -> TextTable | None:

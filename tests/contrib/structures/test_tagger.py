@@ -107,7 +107,7 @@ def test_what_cannot_be_used_is_refused(tagger: rerank.Tagger) -> None:
         tagger.tag([("a", "b")])
     with pytest.raises(DataError, match="found no sentences"):
         rerank.tagger([])
-    with pytest.raises(DataError, match=r"expected tokens such as"):
+    with pytest.raises(DataError, match=r"expected a word and its label, as"):
         rerank.tagger([["ab", "cd"]])
     wrong = [[("a", "I-X"), ("b", "O")], *([[("c", "B-X"), ("d", "I-X")]] * 2)]
     assert rerank.tagger(wrong, epochs=20).tag(["a", "b"]) == ["I-X", "O"]
