@@ -21,6 +21,7 @@ from rerank.base.errors import DataError
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
 from rerank.readers.reader import Problem, SkipCount
+from rerank.readers.texts.json_lines import LinePieces
 from rerank.readers.texts.jsonl import JsonlReader
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
@@ -331,6 +332,7 @@ def test_lists_that_are_read_together_are_written_as_they_stand(place: Path) -> 
     ]
     place.write_text("\n".join(map(json.dumps, lines)))
     (block,) = JsonlReader().blocks(place)
+    assert all(isinstance(found.raw, LinePieces) for found in block.each())  # nothing else is kept of them
     out = io.BytesIO()
     for found in block.each():
         JsonlReader().write(out, found, order=[1, 0])

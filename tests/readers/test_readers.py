@@ -417,8 +417,8 @@ def test_roles_that_are_named(tmp_path: Path) -> None:
             "'a' or 'b' could tell the lists; say",
         ),
         (
-            [{"qid": f"{k}", "response": t, "judge": j, "lm": k} for k in range(3) for t in "xy" for j in "ab"],
-            "each text stands in 2 rows of its list, one for each 'judge'; if these are judgements",
+            [{"qid": f"{k}", "response": t, "judge": j, "lm": k} for k in range(300) for t in "xy" for j in "abc"],
+            "each text stands in 3 rows of its list, one for each 'judge'; if these are judgements",
         ),
     ],
 )

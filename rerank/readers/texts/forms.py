@@ -99,7 +99,7 @@ class Roles:
     def outer(self) -> set[str]:
         """The keys of objects that have a role."""
         sides = self.group, self.source, self.reference, self.right, self.truth, self.id
-        return _keys(*sides) | {*self.keys, self.many, *self.along.values()}
+        return _keys(*sides, (*self.along.values(),)) | {*self.keys, self.many}
 
     def shared(self, item: Object) -> str:
         """The values that the objects of a list have in common; empty if there are none."""
@@ -179,7 +179,7 @@ class Roles:
     def _candidates(self, row: Object, keep: Mapping[str, Paths]) -> Iterator[Object]:
         """The candidates of an object; keep: what else is kept of them."""
         entries = row.get(self.many, [{}]) if self.many else [row]
-        along = {name: row[key] for name, key in self.along.items() if row.get(key) is not None}
+        along = {name: own for name, key in self.along.items() if (own := first_of(row, (key,))) is not None}
         for name, of_list in along.items():
             if not isinstance(of_list, list) or len(of_list) != len(entries):
                 shape = f"{len(of_list)} entries" if isinstance(of_list, list) else show(of_list)
@@ -338,10 +338,8 @@ def _choices(item: Object) -> Object:
         try:
             if values is not None:
                 numbers = [one["logprob"] if isinstance(one, dict) else one for one in values]
-                scores = word_scores(
-                    [float(one) for one in numbers if one is not None]
-                )  # None: first of an echoed prompt
-                columns = dict(zip((SCORE, *OF_WORDS[1:]), scores, strict=True))
+                known = [float(one) for one in numbers if one is not None]  # None: the first of an echoed prompt
+                columns = dict(zip((SCORE, *OF_WORDS[1:]), word_scores(known), strict=True))
         except (TypeError, ValueError, KeyError, OverflowError, Problem):
             columns = {SCORE: [logprobs]}  # a score that is refused
         choices.append({**columns, **choice, **end})

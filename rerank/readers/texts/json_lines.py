@@ -285,7 +285,7 @@ def plain_value(value: Any) -> Any:
 def show(value: Any) -> str:
     """The start of a JSON value for a message."""
     if isinstance(value, dict | list):
-        return "a list" if isinstance(value, list) else "an object"
+        return "an empty list" if value == [] else "a list" if isinstance(value, list) else "an object"
     try:
         text = as_json(value, ensure_ascii=False, allow_nan=True)
     except ValueError:  # a whole number with more digits than Python prints
@@ -318,14 +318,11 @@ def derive(entry: Mapping[str, Any], steps: Iterable[str], k: int = 0) -> dict[s
         numbers[FINISH_LENGTH] = float((reason.get("type") if isinstance(reason, dict) else reason) in LIMITS)
     for key in steps:
         if key in entry:
-            values = entry[key]
-            if isinstance(values, list):
-                values = [value for value in values if value is not None]  # none of the first token, which is given
-            if not isinstance(values, list) or not values:
-                content = "an empty list" if values == [] else show(values)
-                message = f"found {content} as {key!r} of candidate {k}; expected the scores of its steps, numbers"
-                raise Problem("columns", message)
-            values = [number_of(value, f"a score under {key!r} of candidate {k}", "columns") for value in values]
+            known = [one for one in entry[key] if one is not None] if isinstance(entry[key], list) else []
+            if not known:  # no token but the first, perhaps, which is given
+                message = f"found {show(entry[key])} as {key!r} of candidate {k}; expected the scores of its steps"
+                raise Problem("columns", f"{message}, numbers")
+            values = [number_of(value, f"a score under {key!r} of candidate {k}", "columns") for value in known]
             numbers |= {f"{key}:{name}": of_steps(values) for name, of_steps in STEPS.items()}
     return numbers
 

@@ -196,8 +196,12 @@ def table_of(form: Roles, lists: Sequence[Object]) -> dict[str, JsonKey]:
     if rows:
         varying = varying_keys(lists, form.group)
         table = {name: replace(key, steady=name not in varying) for name, key in table.items()}
-    for key in keys_of(lists) if form.many else ():
-        had = [(item[key], item[form.many]) for item in lists if item.get(key) is not None]
+    pairs = (pair for item in lists for pair in item.items() if form.many)
+    paths = (
+        (key, *(f"{key}.{name}" for name in keys_of([value]) if isinstance(value[name], list))) for key, value in pairs
+    )
+    for key in dict.fromkeys(chain.from_iterable(paths)):
+        had = [(own, item[form.many]) for item in lists if (own := first_of(item, (key,))) is not None]
         like = [each for each, many in had if isinstance(each, list) and len(each) == len(many)]
         mostly = 2 * len(had) > len(lists) and len(like) >= MIN_COLUMN_SHARE * len(had)
         if mostly and any(len(each) > 1 for each in like) and key not in {form.many, *form.keys, *NAMES["reference"]}:

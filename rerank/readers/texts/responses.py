@@ -25,7 +25,6 @@ from rerank.readers.texts.keys import (
     NUMBERED_TEXTS,
     RIGHT_ANSWERS,
     TEXT_KEYS,
-    JsonKey,
     are_candidates,
     differ,
     entries_of,
@@ -133,13 +132,12 @@ def _unwrap_response(item: Object | Problem, roles: Mapping[str, str]) -> Object
     """An object, or the response in it that holds the candidates; paths that have a role become keys of its own."""
     if isinstance(item, Problem):
         return item
-    paths, item = [key for key in roles if "." in key], _flatten_numbers(_parse_lists(item, roles))
+    paths, item = [key for key in roles if "." in key], _parse_lists(item, roles)
     item = {**item, **{at: found for at in paths if (found := first_of(item, (at,))) is not None}} if paths else item
     if "candidates" in item or known_form([item]):
         return item
-    item = {key: ((plain_name(key) in COLUMN_HOLDERS or roles.get(key) == "candidates") and not _holds_candidates(value)
-                  and (_entries_by_name(value) or (isinstance(value, dict) and not _rows_of(item) and _rows_of(value))))
-            or value
+    item = {key: ((plain_name(key) in COLUMN_HOLDERS or roles.get(key) == "candidates")
+                  and (_entries_by_name(value) or (not _rows_of(item) and _rows_of(value)))) or value
             for key, value in _list_numbered(item, roles).items()}  # fmt: skip
     if "custom_id" in item and "response" in item:
         body = first_of(item, ("response.body",))
@@ -171,17 +169,7 @@ def _parse_lists(item: Object, roles: Mapping[str, str]) -> Object:
                 if parse is json.loads or repr(parse(text)) == text:  # Python joins what numpy writes without commas
                     lists[key] = parse(text)
     sizes = [len(lists[key]) for key in holders if are_candidates(lists.get(key))]
-    return item | {key: one for key, one in lists.items() if len(one) in sizes}
-
-
-def _flatten_numbers(item: Object) -> Object:
-    """An object with the lists of numbers that stand under their names in one, as ``{"scores": {"lm": [...]}}``."""
-    flat = Object()
-    for key, value in item.items():
-        within = JsonKey(key, [*value.values()] if isinstance(value, dict) else [], 1)
-        is_table = within.is_mostly("list of numbers", share=1) and not is_of([*item.values()], [dict])
-        flat |= {f"{key}.{name}": one for name, one in value.items()} if is_table else {key: value}
-    return flat
+    return item | {key: one for key, one in lists.items() if len(one) in sizes} if sizes else item
 
 
 def _response_in(value: Any) -> Object | None:
@@ -250,10 +238,9 @@ def _with_index_keys(item: Object | Problem) -> Object | Problem:
 
 def _entries_by_name(entries: Any) -> list[Object]:
     """Candidates that stand under the names of systems, or under their numbers; none where no texts are in all."""
-    if not isinstance(entries, dict) or not is_of([*entries.values()], [dict]):
-        return []
-    every = {name: one for name, one in entries.items() if likely_keys("text", one)}
-    return [{"id": name, **one} for name, one in every.items()] if len(every) == len(entries) else []
+    several = isinstance(entries, dict) and is_of([*entries.values()], [dict])
+    texts = several and all(likely_keys("text", one) for one in entries.values())
+    return [{"id": name, **one} for name, one in entries.items()] if texts else []
 
 
 def _rows_of(columns: Any, user_roles: Container[str] = ()) -> list[Object]:

@@ -134,13 +134,11 @@ def roles_of(
     live: whether a model is in use, which knows its features: whatever is called as gains are may be one.
     """
     by_role = {role: key for key, role in roles.items() if role in ("candidates", "text", "group")}
-    form = None if by_role else known_form(objects)
-    if form is None:
-        form = _of_lists(objects, by_role) or of_rows(objects, by_role)
+    form = (None if by_role else known_form(objects)) or _of_lists(objects, by_role) or of_rows(objects, by_role)
     if form is None:
         return None
     if not (form.many or form.form or live):
-        _check_rows(form, objects, roles)
+        _check_rows(form, objects, {*roles, *extra_keys})
     lists = list[Object]()
     for item in filter(form.fits, objects):
         with suppress(Problem):  # those that cannot be used are left to who reads them all
@@ -281,21 +279,20 @@ def _rows_with(text: str, objects: Sequence[Object], by_role: Mapping[str, str])
     return Roles(keys={group: object, text: object}, group=(group,), text=(text,)) if group else None
 
 
-def _check_rows(form: Roles, rows: Sequence[Object], roles: Mapping[str, str]) -> None:
+def _check_rows(form: Roles, rows: Sequence[Object], named: set[str]) -> None:
     """Raises Problem where each text stands in as many rows of its list, as what several judges say of it does."""
     texts = [(form.shared(row), repr(first_of(row, form.text))) for row in rows]
-    counts = Counter(texts)
-    sizes = {*counts.values()}
-    if sizes == {1} or len(sizes) > 1 or len(dict(texts)) == len(counts):  # a list has one text
+    sizes = [*Counter(texts).values()][:-1]  # the last ones may follow the sample
+    if len({*sizes}) != 1 or sizes[0] == 1 or len(dict(texts)) > len(sizes):  # a list has one text
         return
     values = {key: [repr(row.get(key)) for row in rows] for key in keys_of(rows)}
-    tell = [key for key, own in values.items() if len({*zip(texts, own, strict=True)}) == len(rows)]
-    if tell and roles.keys().isdisjoint(tell):
-        key = min(tell, key=lambda key: len({*values[key]}))
+    tell = {key: len({*own}) for key, own in values.items() if len({*zip(texts, own, strict=True)}) == len(rows)}
+    if tell and named.isdisjoint(tell):
+        key = min(tell, key=lambda key: tell[key])
         message = (
-            f"each text stands in {sizes.pop()} rows of its list, one for each {key!r}; if these are judgements of "
+            f"each text stands in {sizes[0]} rows of its list, one for each {key!r}; if these are judgements of one "
         )
-        message += f"one candidate, write them into one row; if they are candidates, say --roles {key}=unused"
+        message += f"candidate, write them into one row; if they are candidates, say --roles {key}=unused"
         raise Problem("text", message)
 
 
@@ -338,8 +335,7 @@ def _sides(form: Roles, objects: Sequence[Object], roles: Mapping[str, str]) -> 
     choice_form = next(filter(None, tell), form)
     if form.many or plain_name(ids[0]) not in NAMES["id"]:
         ids = of("id", lambda value: isinstance(value, str | int))
-    lists = len(objects) if form.many else len({repr(first_of(item, form.group)) for item in objects})
-    if "id" not in roles.values() and len({repr(first_of(item, ids)) for item in objects}) < lists:
+    if "id" not in roles.values() and len({repr(first_of(item, ids)) for item in heads}) < len(heads):
         ids = ()
     right = () if right == choice_form.truth else right
     if form.whole:
