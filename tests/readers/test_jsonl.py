@@ -210,7 +210,7 @@ BAD = {
     "nul": ("nul", '{"candidates": ["a\\u0000"]}', "NUL"),
     "references a text": ("text", '{"candidates": [], "references": "a"}', "a list of strings"),
     "both references": ("text", '{"candidates": [], "references": ["a"], "reference": "a"}', "expected one of them"),
-    "segmentation a list": ("text", '{"candidates": [{"text": "a", "segmentation": []}]}', "found a list"),
+    "segmentation a list": ("text", '{"candidates": [{"text": "a", "segmentation": []}]}', "found an empty list"),
     "id an object": ("id", '{"id": {}, "candidates": []}', "found an object under 'id'"),
     "id a fraction": ("id", '{"id": 1.5, "candidates": []}', "found 1.5"),
     "deep": ("json", DEEP.decode(), "nested too deeply"),

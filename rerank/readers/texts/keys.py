@@ -197,9 +197,8 @@ def table_of(form: Roles, lists: Sequence[Object]) -> dict[str, JsonKey]:
         varying = varying_keys(lists, form.group)
         table = {name: replace(key, steady=name not in varying) for name, key in table.items()}
     pairs = (pair for item in lists for pair in item.items() if form.many)
-    paths = (
-        (key, *(f"{key}.{name}" for name in keys_of([value]) if isinstance(value[name], list))) for key, value in pairs
-    )
+    paths = ((key, *(f"{key}.{name}" for name in keys_of([value]) if _kind_of(value[name]) == "list of numbers"))
+             for key, value in pairs)  # fmt: skip
     for key in dict.fromkeys(chain.from_iterable(paths)):
         had = [(own, item[form.many]) for item in lists if (own := first_of(item, (key,))) is not None]
         like = [each for each, many in had if isinstance(each, list) and len(each) == len(many)]
