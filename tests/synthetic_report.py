@@ -245,12 +245,3 @@ def make_full_report():
     parts = make_report()
     parts["metrics"]["curve"] = {"split": "test", "points": points, "slope": 0.003, "last": last}
     return parts | {"changes": changes, "weights": [weights]}
-
-
-def make_grid():
-    """Results whose runs are a grid over λ."""
-    grid = [(1e-6, 0.8388, 181_000), (3e-6, 0.8391, 96_400), (1e-5, 0.8394, 42_115), (3e-5, 0.8372, 12_300)]
-    return [
-        make_run(f"voted RDA l1={l1:g}", 1, {"name": "vrda", "eta": 0.1, "l1": l1}, f1, f1 - 0.001, nonzero)
-        for l1, f1, nonzero in [*grid, (1e-4, 0.8305, 1_930)]
-    ]

@@ -74,6 +74,6 @@ def rounding_of(learner: Learner, trace: Trace) -> float:
 def in_python() -> Iterator[None]:
     """Kernels are run as the Python that they are written in, within the block: what is tried there with many types,
     and elsewhere with those that users have, need not be compiled for all of them."""
-    with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
+    with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore", invalid="ignore"):
         patch.setattr(Kernel, "__call__", lambda kernel, *given: kernel.function(*given))
         yield

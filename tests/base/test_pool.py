@@ -28,7 +28,7 @@ from rerank.base.ranges import Checked, Range
 from rerank.pool import Engine, Processes, carry_out, open_engine
 
 
-@pytest.fixture(scope="module", params=["local", "auto", "processes", "dask"])
+@pytest.fixture(scope="module", params=["local", "processes", "dask"])
 def name(request: pytest.FixtureRequest) -> str:
     """Each engine in turn."""
     return str(request.param)
@@ -36,13 +36,11 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def engine(name: str) -> Iterator[Engine]:
-    """With two workers, if any; auto has no patience."""
+    """With two workers, if any."""
     if name == "dask":
         pytest.importorskip("distributed", reason="rerank[dask] is not installed")
     workers = 1 if name == "local" else 2
     with open_engine(name, workers) as opened:
-        if name == "auto":
-            opened.expect_long()
         yield opened
 
 

@@ -5,18 +5,14 @@ import random
 import re
 import shlex
 import signal
-import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import faults
 import numpy as np
-import psutil
 import pytest
 import small
 import small_classes
@@ -91,49 +87,6 @@ def test_killed_at_a_step_and_again(kind, request, tmp_path):
         again = faults.rerank(*command, "--resume", below=place, fault=faults.kill_at(1 + rng.randrange(40)))
         assert again.code in (0, -signal.SIGKILL), again.err
         finish(whole, place)
-
-
-@contextmanager
-def with_workers(whole: Whole, place: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The recipe run by two worker processes, one of which has been killed."""
-    command = [sys.executable, "-m", "rerank", "run", whole.recipe, "-o", place / "out"]
-    command += ["--engine", "processes", "--workers", "2"]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    begun = set[psutil.Process]()
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
-        try:
-            while running.poll() is None and not begun:
-                begun |= workers_of(running.pid)
-                time.sleep(0.05)
-            time.sleep(0.5)
-            for worker in list(begun)[:1]:
-                assert running.poll() is None  # it is at work
-                worker.kill()
-            assert begun
-            yield running
-        finally:
-            begun |= workers_of(running.pid)
-            running.kill()
-            for worker in begun:  # the others look for work until they notice that nobody has any
-                with suppress(psutil.NoSuchProcess):
-                    worker.kill()
-
-
-def workers_of(process: int) -> set[psutil.Process]:
-    """The processes that loky has started for one."""
-    found = set()
-    with suppress(psutil.NoSuchProcess):
-        for child in psutil.Process(process).children(recursive=True):
-            with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-                if any("popen_loky" in word for word in child.cmdline()):
-                    found.add(child)
-    return found
-
-
-def test_a_worker_and_then_the_run_killed(lists, tmp_path):
-    with with_workers(lists, tmp_path) as running, suppress(subprocess.TimeoutExpired):
-        running.wait(1.0)  # then it is killed, wherever it is
-    finish(lists, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["lists", "classes"])

@@ -84,6 +84,7 @@ def test_the_settings_are_those_of_the_task_and_of_the_shipped_recipe(
         (("A dog, a cat.", "The dog."), "translation", {"name": "bleu", "tokenize": "13a"}, ""),
         (("a dog , a cat .", "the dog ."), "translation", {"name": "bleu"}, ""),
         (("猫は魚を食べる", "猫は"), "translation", {"name": "bleu", "tokenize": "char"}, ""),
+        (("猫は魚を食べる", "猫は"), "speech", {"name": "cer"}, ""),
         (("The dog, it barks.", "the dog, it barked."), "speech", {"name": "wer"}, "tokens, without punctuation marks"),
     ],
 )
@@ -148,14 +149,6 @@ def test_texts_without_a_source_are_transcripts(
     made = rerank("new", lists, *given, "-o", "x.yaml")
     assert (made.code, load_recipe("x.yaml").task) == (0, task), made
     assert " ".join(["rerank rank runs/x/model", *map(str, (lists, *given))]) in made.out
-
-
-def test_transcripts_without_blanks_are_measured_by_characters(tmp_path: Path, rerank: Any) -> None:
-    both = [{"text": text, "score": 0.0} for text in ("猫は魚を食べる", "猫は魚を")]
-    line = json.dumps({"id": "a", "reference": both[0]["text"], "candidates": both})
-    made = rerank("new", write(tmp_path, "train.jsonl", f"{line}\n"), "-o", tmp_path / "r.yaml")
-    assert "measured by the character error rate" in made.out
-    assert load_recipe(tmp_path / "r.yaml").metric == {"name": "cer"}
 
 
 def test_short_texts_are_right_or_wrong_as_a_whole(tmp_path: Path, rerank: Any) -> None:
@@ -230,16 +223,6 @@ def test_what_no_recipe_can_be_made_of(files: dict[str, str], message: str, tmp_
         "new", *(write(tmp_path, f"x/{name}", text) for name, text in files.items()), "-o", tmp_path / "x.yaml"
     )
     assert (made.code, message in made.err, (tmp_path / "x.yaml").exists()) == (2, True, False), made
-
-
-def test_search_results_in_this_folder(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = "".join(f"{y} qid:{q} 1:{y}.5 2:{(q + y) % 3} # d{q}-{y}\n" for q in range(20) for y in range(3))
-    for split in ("train", "test"):
-        write(tmp_path, f"{split}.letor", rows)
-    assert rerank("new", "train.letor", "test.letor", "-o", "found.yaml").code == 0
-    assert load_recipe("found.yaml").metric["name"] == "ndcg"
-    assert rerank("run", "found.yaml").code == 0
 
 
 @pytest.mark.parametrize(

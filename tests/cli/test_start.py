@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import small_classes
 import yaml
 from commands import COMMANDS
 from programs import PATIENCE, program
@@ -22,8 +21,6 @@ from typer.testing import CliRunner
 import rerank
 from rerank import pool
 from rerank.cli.application import app
-from rerank.pool import open_engine
-from rerank.runs import experiment
 
 # Pydantic is loaded by typer itself, for the arguments.
 HEAVY = (
@@ -203,12 +200,3 @@ def test_a_running_scheduler_trains_the_same_model(
     assert found == plain
     assert len(plain) > 3
     assert b"\nengine:" not in found["recipe"]
-
-
-def test_a_running_scheduler_fits_the_same_examples(root: Path, scheduler: str) -> None:
-    recipe = small_classes.recipe(small_classes.write_set(root), seeds=[1, 2])
-    alone = experiment.run(recipe, root / "examples")
-    with open_engine("dask", address=scheduler) as engine:
-        assert small_classes.steady(experiment.run(recipe, root / "there", engine=engine)) == small_classes.steady(
-            alone
-        )

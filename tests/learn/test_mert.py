@@ -1,16 +1,31 @@
-"""MERT: envelopes and lines against brute force, steps against what they promise, searches against their contract."""
+"""MERT: envelopes and lines against brute force, steps, searches; the weight of the base score, found along a line."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
+from entries import ONLINE
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import METRICS, Ratio, problem
+from strategies import bits, corpus_of, in_parts, random_corpus, run
+from variants import LEARNERS
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.base.registry import build
+from rerank.data.corpus import Corpus
+from rerank.learn import base_weight
+from rerank.learn.base_weight import AUTO, START_WEIGHT, BaseSearch, best_weight, make_learner, start_weight
+from rerank.learn.learner import Learner, Weights, learners
 from rerank.learn.mert import ErrorSurface, Line, MertSettings, best_step, mert
-from rerank.metrics.metric import Metric
+from rerank.learn.rules.dual_averaging import VotedRDA
+from rerank.learn.scoring import corpus_score
+from rerank.learn.train import ListProblem, Training, train
+from rerank.metrics.gain import Gain
+from rerank.metrics.metric import Metric, oracles
 
 
 def naive_score(lists, stats, reference, metric, scores, ties):
@@ -117,10 +132,10 @@ def test_a_search_goes_up_and_says_what_is_true(metric, based):
     assert result.score == surface.score(result.weights)
     assert result.start_score == surface.score(start)
     assert sign * result.score == max(sign * run.score for run in result.runs)
-    for run in result.runs:
-        assert run.score == surface.score(run.weights)
+    for each in result.runs:
+        assert each.score == surface.score(each.weights)
         if not based:
-            assert np.abs(run.weights).sum() == pytest.approx(np.abs(start).sum())
+            assert np.abs(each.weights).sum() == pytest.approx(np.abs(start).sum())
 
 
 def test_the_best_weights_of_a_plane_are_found():
@@ -198,3 +213,160 @@ def test_numbers_that_are_not_finite():
 def test_a_start_that_does_not_fit(start):
     with pytest.raises(RecipeError, match=r"start: found .* expected 4 finite numbers"):
         mert(*small()[0], Ratio(), start)
+
+
+GAMMAS = np.concatenate([np.geomspace(1e-4, 1e4, 161), np.arange(0.05, 5, 0.1)])
+
+
+def corpus_with(seed: int, metric: Metric, lists: int = 8) -> tuple[Corpus, Weights]:
+    """Random lists with the statistics of a metric, and a predictor; some lists are empty, some candidates alike."""
+    offsets, features, stats, reference = problem(seed, lists=lists, metric=metric)
+    random, (N, width) = np.random.default_rng(seed), features.shape
+    corpus = Corpus(
+        lists=offsets, rows=width * np.arange(N + 1), columns=np.tile(np.arange(width), N), values=features.ravel(),
+        base=random.standard_normal(N), gain=np.zeros(N), stats=stats, reference=reference, weight=np.ones(lists),
+        width=width,
+    )  # fmt: skip
+    return corpus, Weights(random.standard_normal(width), 0.7)
+
+
+def with_gains(seed: int) -> Corpus:
+    """Random lists whose metric is their gain."""
+    corpus = random_corpus(seed)
+    return replace(corpus, stats=corpus.gain[:, None], reference=np.ones((corpus.list_count, 1)))
+
+
+CORPUS, DEV = with_gains(6), with_gains(7)
+SEARCH = BaseSearch(DEV, Gain())
+
+
+@pytest.fixture(autouse=True, scope="module")
+def many() -> Iterator[None]:
+    """Lists in tests are few, and the exact search is for many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base_weight, "MIN_LISTS_FOR_SEARCH", 0)
+        yield
+
+
+def test_with_few_lists_the_weight_is_the_likely_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two columns that tell the right one with the same noise weigh the same, in any unit; noise alone weighs little,
+    and a base score without use nothing."""
+    rng = np.random.default_rng(3)
+    lists = []
+    for _ in range(400):
+        right = rng.integers(4)
+        told = [(rng.normal() + (y == right), rng.normal() + (y == right), float(y == right)) for y in range(4)]
+        lists.append([({0: score}, base, gain) for score, base, gain in told])
+    dev = corpus_of(lists, width=1)
+    dev = replace(dev, stats=dev.gain[:, np.newaxis], reference=np.ones((400, 1)))
+    monkeypatch.setattr(base_weight, "MIN_LISTS_FOR_SEARCH", 401)
+    for unit in (1.0, 2.0**-30, 2.0**40):
+        search = BaseSearch(replace(dev, base=dev.base * unit), Gain())
+        found, score = search(Weights(np.ones(1), 0.0))
+        assert found.base * unit == pytest.approx(1.0, abs=0.15)
+        assert score == corpus_score(search.dev, found, Gain())
+        assert search(Weights(-np.ones(1), 0.0))[0].base * unit > 100
+        for size in (2.0**-200, 2.0**200):  # neither of which float32 holds
+            assert search(Weights(np.full(1, size), 0.0)) == (Weights(np.full(1, size), found.base * size), score)
+    noise = BaseSearch(replace(dev, base=rng.normal(size=dev.base.size)), Gain())
+    assert noise(Weights(np.ones(1), 0.0))[0].base < 0.1
+    alike = BaseSearch(replace(dev, base=np.full(dev.base.size, 7.3)), Gain())
+    assert alike(Weights(np.ones(1), 0.25))[0].base == 0.25
+
+
+def fit(learner: Learner, epochs: int = 4, search: BaseSearch | None = SEARCH) -> Training:
+    observers = [] if search is None else [search.observe]
+    training = train(learner, ListProblem(CORPUS, oracles(CORPUS), 5), epochs=epochs, observers=observers)
+    if search is not None:
+        search.finish(training, "average")
+    return training
+
+
+@given(seed=st.integers(0, 10_000), name=st.sampled_from(sorted(METRICS)))
+def test_no_weight_of_a_dense_grid_is_better(seed: int, name: str) -> None:
+    metric = METRICS[name]
+    corpus, weights = corpus_with(seed, metric)
+    search = BaseSearch(corpus, metric)
+    found, score = search(weights)
+    assert found.base >= 0
+    assert found.w is weights.w
+    assert score == metric.sign * corpus_score(corpus, found, metric)
+    grid = [metric.sign * corpus_score(corpus, Weights(weights.w, gamma), metric) for gamma in GAMMAS]
+    assert score >= max(grid) - 1e-12
+    assert score >= search.base_score - 1e-12
+    # A grid of the middles of all intervals finds nothing else: it is the best that there is.
+    line = search.line(corpus_scores(corpus, weights))
+    ends = np.concatenate([[0.0], line.edges[line.edges > 0], [1e6]])
+    middles = [
+        metric.sign * corpus_score(corpus, Weights(weights.w, gamma), metric) for gamma in (ends[1:] + ends[:-1]) / 2
+    ]
+    assert score == pytest.approx(max(middles), abs=1e-12)
+
+
+def corpus_scores(corpus: Corpus, weights: Weights) -> np.ndarray:
+    """w·φ(y) of all candidates."""
+    return np.add.reduceat(weights.w[corpus.columns] * corpus.values.astype(float), corpus.rows[:-1])
+
+
+@pytest.mark.parametrize("name", sorted(METRICS))
+def test_parts_are_one_corpus(name: str, tmp_path: Path) -> None:
+    corpus, weights = corpus_with(3, METRICS[name], lists=30)
+    mapped = in_parts(tmp_path / "corpus", corpus, (0, 9, 9, 20, 30))
+    one, other = (BaseSearch(lists, METRICS[name])(weights) for lists in (corpus, mapped))
+    assert (one[0].base, one[1]) == (other[0].base, other[1])
+    assert start_weight(corpus) == start_weight(mapped)
+
+
+def test_the_middle_of_the_best_interval() -> None:
+    line = Line(np.array([-3.0, -1.0, 1.0, 2.0, 4.0]), np.array([9.0, 9, 5, 6, 6, 4]))
+    assert best_weight(line) == 3.0  # of two equal ones above 0 the wider
+    assert best_weight(line, -1.0) == 8.0  # the last counts as twice as long as what comes before it
+    assert best_weight(Line(np.array([1.0, 1 + 1e-9, 2.0]), np.array([1.0, 9, 3, 2]))) == pytest.approx(1.5)  # a spike
+    assert best_weight(Line(np.array([-1.0]), np.array([1.0, 2.0]))) is None
+    assert best_weight(Line(np.array([1e302]), np.array([1.0, 2.0]))) is None
+
+
+def test_the_weight_in_training_follows_the_unit_of_base_scores() -> None:
+    deviation = np.sqrt(np.mean([(b - b.mean()) ** 2 for b in np.split(CORPUS.base, CORPUS.lists[1:-1])]))
+    assert start_weight(CORPUS) == pytest.approx(START_WEIGHT / deviation)
+    assert start_weight(replace(CORPUS, base=1000 * CORPUS.base + 5)) == pytest.approx(START_WEIGHT / deviation / 1000)
+    assert start_weight(replace(CORPUS, base=np.full(CORPUS.base.size, 7.3))) == START_WEIGHT
+
+
+def test_both_predictors_have_their_own_weight_at_every_best_epoch() -> None:
+    found, plain = fit(VotedRDA(base=0.02)), fit(VotedRDA(base=0.02), search=None)
+    assert bits(fit(VotedRDA(base=0.02), epochs=found.epoch, search=None).state) == bits(
+        found.state
+    )  # training is the same
+    assert [line["mistakes"] for line in found.history] == [line["mistakes"] for line in plain.history]
+    best = max(found.history, key=lambda line: line["dev"])
+    assert best["epoch"] == found.epoch
+    assert best["base_weight"] == found.weights["average"].base
+    assert best["dev"] == corpus_score(DEV, found.weights["average"], Gain())
+    for name, weights in found.weights.items():
+        own = getattr(found.learner, name)(found.state)
+        assert weights.base == SEARCH(own)[0].base
+        np.testing.assert_array_equal(weights.w, own.w)
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_every_learner_trains_and_votes(name: str) -> None:
+    settings = {"name": name, **LEARNERS[name].variants[0], "base": AUTO}
+    learner = make_learner(settings, base=start_weight(CORPUS))
+    found = fit(learner, epochs=2)
+    assert max(line["dev"] for line in found.history) >= SEARCH.base_score - 1e-12
+    ran = run(learner, CORPUS, 1)
+    one, other = (made.votes(ran.log, CORPUS) for made in (learner, make_learner(settings, base=learner.base + 2)))  # type: ignore[attr-defined]
+    np.testing.assert_allclose(other.beta, one.beta + 2)
+    np.testing.assert_array_equal(other.value, one.value)
+
+
+def test_settings_of_a_learner() -> None:
+    assert make_learner({"name": "vrda", "base": AUTO}, base=0.3) == VotedRDA(base=0.3)
+    assert make_learner({"name": "vrda", "base": 2}, base=0.3) == build(
+        learners, {"name": "vrda", "base": 2}, "learner"
+    )
+    for key, value in (("learner", "automatic"), ("training.select.learner", "1")):
+        with pytest.raises(RecipeError, match="a finite number from 0, or auto") as error:
+            make_learner({"name": "vrda", "base": value}, key)
+        assert error.value.key == f"{key}.base"

@@ -1,10 +1,8 @@
 """What a model holds: weights, as text too, and its columns compared with those of other lists."""
 
-import logging
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,14 +16,12 @@ from pydantic import ValidationError
 import rerank
 from rerank.base.errors import DataError
 from rerank.data.symbols import text_hash
-from rerank.extraction.content import Pair
 from rerank.extraction.sample import AGREEMENT, MEAN, SPREAD, ListSample, ListSampler, measure_columns, values_of
 from rerank.features.table import FeatureTable, HashedTable
 from rerank.features.template import TEXTS
 from rerank.learn.learner import Weights
 from rerank.models.model import Model
 from rerank.models.provenance import ALPHA, COMPARED, ColumnSeen, columns_seen, columns_unlike
-from rerank.models.scorer import Scorer
 from rerank.models.weights import (
     column_names,
     escape_name,
@@ -345,21 +341,6 @@ def test_less_than_all_values_and_more_than_none_are_seen(known: dict[str, Any])
     for sign in (-1.0, 1.0):
         (line,) = columns_unlike(constant, np.full((60, 1, 5), 0.001 * sign))
         assert ": mean " in line
-
-
-def test_lists_that_pass_are_compared_at_their_end(
-    known: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(logging.getLogger("rerank"), "propagate", True)
-    monkeypatch.setattr(logging.getLogger("rerank"), "handlers", [])
-    turned = [Pair(changed(nbest, "sign"), None) for nbest in transcripts("test")]
-    for columns in ({}, known):
-        scorer: Any = SimpleNamespace(
-            model=SimpleNamespace(about={"columns": columns}), content=SimpleNamespace(column_names=COLUMNS)
-        )
-        assert list(Scorer.watch(scorer, turned)) == turned
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "the score column 'lm' is unlike that of the training lists: mean " in caplog.text
 
 
 def test_damaged_columns_are_refused(known: dict[str, Any]) -> None:

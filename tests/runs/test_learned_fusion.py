@@ -33,7 +33,7 @@ DECODE = {"kinds": ["fuse", "learned"], "use": "learned"}
 def small_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Fewer lists than elsewhere: trees are fitted to the brackets of all of them."""
     root = tmp_path_factory.mktemp("fewer")
-    small.write_slices(root, {"train": 60, "dev": 20, "test": 20})
+    small.write_slices(root, {"train": 40, "dev": 15, "test": 15})
     return root
 
 

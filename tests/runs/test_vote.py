@@ -99,7 +99,8 @@ def test_the_command(tmp_path: Path, rerank: Any) -> None:
     (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines[:30]))
     (tmp_path / "b.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines[30:]))
     files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
-    found = rerank("vote", *files, "--samples", "50", "--curve", tmp_path / "curve", "--save", tmp_path / "model")
+    how = ("--samples", "50", "--folds", "2")
+    found = rerank("vote", *files, *how, "--curve", tmp_path / "curve", "--save", tmp_path / "model")
     assert found.code == 0, found
     assert "40 lists" in found.out
     assert MAJORITY in found.out
@@ -108,7 +109,7 @@ def test_the_command(tmp_path: Path, rerank: Any) -> None:
     assert curve["scores"][MAJORITY][0] == curve["scores"][VERDICT_ORACLE][0]
     assert "<svg" in (tmp_path / "curve.svg").read_text()
     assert load(tmp_path / "model").recipe.name == "model"
-    rows = json.loads(rerank("vote", *files, "--samples", "50", "--json").out)["rows"]
+    rows = json.loads(rerank("vote", *files, *how, "--json").out)["rows"]
     assert {row["name"] for row in rows} >= {
         "first",
         MAJORITY,
@@ -117,7 +118,7 @@ def test_the_command(tmp_path: Path, rerank: Any) -> None:
         "learned from answers",
         VERDICT_ORACLE,
     }
-    few = json.loads(rerank("vote", *files, "--samples", "50", "--columns", "reward", "--json").out)["rows"]
+    few = json.loads(rerank("vote", *files, *how, "--columns", "reward", "--json").out)["rows"]
     assert "best reward" in {row["name"] for row in few}
     assert "best score" not in {row["name"] for row in few}
     for wrong in (("--answer", "nonsense"), ("--columns", "rewards")):
@@ -130,13 +131,11 @@ def test_what_the_command_reads_only_once(tmp_path: Path, rerank: Any) -> None:
     text = "".join(f"{json.dumps(line)}\n" for line in lists_of(40))
     (tmp_path / "a.jsonl").write_text(text)
     file, piped = ("vote", tmp_path / "a.jsonl"), ("vote", "-")
-    how = ("--samples", "50", "--json")
+    how = ("--samples", "50", "--folds", "2", "--json")
     named, unnamed = (json.loads(rerank(*file, *how).out), json.loads(rerank(*piped, *how, stdin=text.encode()).out))
     assert named.pop("account").pop("format") != unnamed.pop("account").pop("format")
     assert named == unnamed
-    saved = rerank(
-        *piped, "--samples", "50", "--save", tmp_path / "model", "--curve", tmp_path / "acc.k8", stdin=text.encode()
-    )
+    saved = rerank(*piped, *how[:-1], "--save", tmp_path / "model", "--curve", tmp_path / "acc.k8", stdin=text.encode())
     assert (saved.code, (tmp_path / "model" / "model.json").exists()) == (0, True), saved
     assert (tmp_path / "acc.k8.svg").exists()
     scored = rerank(
@@ -220,7 +219,7 @@ def test_answers_are_matched_with_references(tmp_path: Path, rerank: Any) -> Non
         lists = read(path, answer=rule)
         found = evaluate([0] * 40, lists, "match", samples=10)
         assert (found.score, found.scores["oracle"]["exact_match"]) == (0.5, 1.0)
-        model = fit(lists, metric="match", features="dense")
+        model = fit(lists, metric="match", features="dense", learner={"name": "perceptron", "base": 1}, epochs=1)
         assert evaluate(model, lists, samples=10, decode=False).metric.signature == "match|case:mixed|version:1"
         done = rerank("vote", path, "--metric", "match", *(["--answer", rule] if rule else []), "--json")
         rows = {row["name"]: row["score"] for row in json.loads(done.out)["rows"]}

@@ -135,23 +135,6 @@ def files(tmp_path: Path) -> tuple[str, str]:
     return f"data.path={tmp_path / 'marked.svm.gz'}", f"data.folds={tmp_path / 'marked.folds.txt'}"
 
 
-def test_several_runs_and_ranks(rerank: Command, tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        small_classes.write_set(tmp_path, name, seed=len(name))
-    settings = small_classes.settings(
-        tmp_path, runs=[{"name": "plain"}, {"name": "more", "set": {"training.epochs": 4}}]
-    )
-    settings["data"] = {"root": str(tmp_path), "sets": ["one", "two"]}
-    path = tmp_path / "several.yaml"
-    path.write_text(yaml.safe_dump(settings))
-    result = rerank("run", path, "-o", tmp_path / "out")
-    assert result.code == 0, result.err
-    for part in ("Test error (%)", "Mean rank by noise", "plain", "more", "one", "two"):
-        assert part in result.out
-    again = rerank("run", path, "-o", tmp_path / "out", "--resume")
-    assert (again.code, again.out) == (0, result.out), "what is finished is shown, and not done again"
-
-
 def test_a_quick_run_says_so_beside_its_table(tmp_path: Path, rerank: Command) -> None:
     path, quick = tmp_path / "r.yaml", {"training.epochs": 1, "data.generator.dimension": 10}
     settings = {"task": "classification", "data": {"generator": {"name": "winnow"}}, "quick": quick}

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import outcomes
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from outcomes import problem_of, read_lists
 
 import rerank
@@ -179,43 +177,6 @@ def test_two_outputs_in_a_row_with_one_id_are_no_single_list(place: Path) -> Non
     assert (len(first), second.problem.reason) == (1, "duplicate id")
 
 
-def test_bytes_line_ends_and_files_without_records(place: Path) -> None:
-    (found,) = read(place, b"S-1\tcaf\xe9\r\nH-1\t-1\t\xff\r\n")
-    assert (found.source, found.texts) == (b"caf\xe9", [b"\xff"])
-    assert read(place, BEFORE + AFTER) == []
-
-
-WORDS = st.lists(st.sampled_from(["a", "b", "ü", "-", "H-7"]), max_size=4).map(" ".join)
-SCORE = st.floats(-1e6, 1e6)
-HYPOTHESIS = st.tuples(SCORE, WORDS, st.lists(SCORE, max_size=4))
-LISTS = st.dictionaries(st.integers(0, 12), st.tuples(WORDS, st.lists(HYPOTHESIS, max_size=3)), min_size=1, max_size=5)
-
-
-@settings(max_examples=100, deadline=None)
-@given(lists=LISTS, data=st.data())
-def test_reading_equals_its_twin_and_reads_what_is_written(place: Path, lists: dict[int, Any], data: Any) -> None:
-    lines = []
-    for number, (source, hypotheses) in lists.items():
-        lines.append(f"S-{number}\t{source}")
-        for score, text, words in hypotheses:
-            lines += [f"H-{number}\t{score!r}\t{text}", f"P-{number}\t" + " ".join(map(repr, words))]
-    found = read(place, "\n".join(lines))
-    assert [one.id for one in found] == [str(number) for number in lists]
-    for one, (source, hypotheses) in zip(found, lists.values(), strict=True):
-        assert one.source == source.encode()
-        assert one.texts == [text.encode() for _, text, _ in hypotheses]
-        rows = [
-            [score, sum(words), sum(words) / max(len(words), 1), min(words, default=0.0), len(words)]
-            for score, _, words in hypotheses
-        ]
-        assert one.scores.tolist() == rows
-    order = data.draw(st.permutations(range(len(found[0]))))
-    scores = np.arange(len(found[0])) / 3
-    (again,) = read(place, written(found[0], order, scores))
-    assert again.texts == [found[0].texts[i] for i in order]
-    assert again.base.tolist() == [scores[i] for i in order]
-
-
 NESTED = {
     "score": 0.3, "scores": [[0.3], [0.9]], "sentence_id": 1, "translation": "a b", "translations": ["a b", "a c"],
 }  # fmt: skip
@@ -320,28 +281,6 @@ def test_what_is_bad_has_its_reason(folder: Path, what: str) -> None:
     assert (problem.reason, problem.line) == (reason, 2)
     assert part in problem.message
     assert after.texts == [b"f"]
-
-
-TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
-COST = st.floats(-1e9, 1e9)
-
-
-@settings(max_examples=100, deadline=None)
-@given(rows=st.lists(st.tuples(TEXT, COST), min_size=2, max_size=5), nested=st.booleans(), data=st.data())
-def test_writing_and_reading_again(folder: Path, rows: list[tuple[str, float]], nested: bool, data: Any) -> None:
-    texts, costs = [text for text, _ in rows], [cost for _, cost in rows]
-    item = {
-        "sentence_id": 5, "translation": texts[0], "score": costs[0], "translations": texts,
-        "scores": [[cost] for cost in costs] if nested else costs,
-    }  # fmt: skip
-    (found,) = read_sockeye(folder, item)
-    assert found.texts == [text.encode().strip() for text in texts]
-    assert found.base.tolist() == [-cost for cost in costs]
-    order = data.draw(st.permutations(range(len(rows))))
-    new = np.array(data.draw(st.lists(COST, min_size=len(rows), max_size=len(rows))))
-    (again,) = read_sockeye(folder, as_sockeye(found, order, new))
-    assert again.texts == [found.texts[i] for i in order]
-    assert again.base.tolist() == [new[i] for i in order]
 
 
 BARE = b"it rains .\nit rain .\n\nyes\n"

@@ -1,4 +1,4 @@
-"""What a service takes on: so many requests at a time, bodies that arrive, work that is waited for, connections."""
+"""What a service takes on: requests at a time, bodies that arrive, damaged ones, connections; and its page."""
 
 import asyncio
 import json
@@ -9,20 +9,26 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from inspect import isawaitable
+from pathlib import Path
 from threading import Event
 from typing import Any
 
+import numpy as np
 import pytest
+import uvicorn
+from browser import assert_nothing_overflows, frames, look_at, needs_browser
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from programs import PATIENCE
 from service import running, sample_model, samples
+from strategies_damage import damaged
 
 import rerank
 from rerank.base.interrupts import Deadline, GivenUpError, check
+from rerank.contrib.serve.app import make_app
 
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
-import numpy as np
-import uvicorn
 
 from rerank.contrib.serve import Limits, connections
 from rerank.contrib.serve import app as service
@@ -56,7 +62,9 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPoolExecutor]:
         yield found
 
 
-async def ask(app: Any, *messages: Any, headers: dict[str, str] = HEADERS, server: str = "::1") -> tuple[int, str]:
+async def ask(
+    app: Any, *messages: Any, headers: dict[str, str] = HEADERS, server: str = "::1", path: str = "/rank"
+) -> tuple[int, str]:
     """The status and the body of the answer to a request whose client says ``messages`` and then nothing."""
     said, sent = iter(messages), list[Any]()
 
@@ -67,7 +75,7 @@ async def ask(app: Any, *messages: Any, headers: dict[str, str] = HEADERS, serve
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope: dict[str, Any] = {"type": "http", "method": "POST", "path": "/rank", "query_string": b"", "root_path": ""}
+    scope: dict[str, Any] = {"type": "http", "method": "POST", "path": path, "query_string": b"", "root_path": ""}
     scope["server"] = server, 8000
     scope["headers"] = [(name.encode(), value.encode()) for name, value in headers.items()]
     await app(scope, receive, send)
@@ -276,3 +284,117 @@ def test_answers_that_nobody_takes(server: uvicorn.Server, monkeypatch: pytest.M
         while server.server_state.connections:
             assert time.monotonic() < end
             time.sleep(0.01)
+
+
+WORDS = [[("The", "DT"), ("dog", "NN")], [("Dogs", "NNS"), ("bark", "VBP")]]
+CANDIDATES = samples(np.random.default_rng(3), 3)
+REQUESTS: dict[str, list[Any]] = {
+    "/rank": [
+        {"id": "a", "candidates": CANDIDATES, "source": "w1 w2", "explain": 1, "decode": True},
+        {"candidates": [{**CANDIDATES[0], "answer": "4", "alignment": "0-0", "tree": "(S (NN a))"}]},
+        {"candidates": ["w1 w2", "w3"]},
+    ],
+    "/v2/rerank": [
+        {"model": "m", "query": "w1 w2", "documents": ["w1", {"text": "w3"}], "top_n": 1, "return_documents": True},
+        {"query": "w1 w2", "documents": [CANDIDATES[0]], "top_n": 0, "max_tokens_per_doc": 9},
+    ],
+    "/tag": [{"sentences": [["The", "dog"], ["bark"]]}, {"sentences": [["The", "dog"], []], "n": 2}],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def services() -> Iterator[dict[str, Any]]:
+    ranker = sample_model()
+    tagger = rerank.tagger(WORDS, WORDS, epochs=2)
+    with ThreadPoolExecutor(1) as pool:
+        yield {path: service.make_app(tagger if path == "/tag" else ranker, threads=1, pool=pool) for path in REQUESTS}
+
+
+def assert_sound(path: str, status: int, text: str) -> None:
+    """An answer for all that was given, or an error of the client's."""
+    answer = json.loads(text)
+    assert status in (200, 400, 413), text
+    if status != 200:
+        assert set(answer) <= {"error", "field"}
+        assert len(text) < 5000
+        assert "Traceback" not in text
+    elif path == "/rank":
+        assert sorted(answer["order"]) == list(range(len(answer["scores"])))
+        assert np.isfinite(answer["scores"]).all()
+    elif path == "/v2/rerank":
+        assert np.isfinite([each["relevance_score"] for each in answer["results"]]).all()
+
+
+@pytest.mark.parametrize("path", REQUESTS)
+@settings(max_examples=150)
+@given(data=st.data())
+def test_damaged_requests(services: dict[str, Any], path: str, data: st.DataObject) -> None:
+    request = data.draw(st.sampled_from(REQUESTS[path]))
+    body = data.draw(damaged(json.dumps(request).encode(), ".json"))
+    assert_sound(path, *asyncio.run(ask(services[path], {**WHOLE, "body": body}, path=path)))
+
+
+LONG = "x" * 300  # has no place to break at
+# Pastes arrays of candidates, one after the other, and waits each time for the ranking and what decided between the
+# best and the second, or for an error; then looks at the first example.
+PASTE = """
+const wait = async (what) => { while (!what()) await new Promise((done) => setTimeout(done, 20)); };
+const at = (selector) => page.querySelectorAll(selector);
+const texts = (selector) => [...at(selector)].map((each) => each.textContent);
+await wait(() => at("#form")[0].textContent);
+const found = [];
+for (const text of GIVEN) {
+  const area = at("#candidates textarea")[0];
+  area.value = text;
+  area.dispatchEvent(new Event("input"));
+  at("button")[0].click();
+  await wait(() => at("li details table").length || at("#wrong")[0].textContent);
+  found.push({texts: texts("li > p:first-child"), features: texts("li details table td:first-child"),
+    bars: [...at(".bar span")].map((each) => parseFloat(each.style.width)), curl: texts("pre")[0],
+    wrong: at("#wrong")[0].textContent, wide: page.documentElement.scrollWidth - page.documentElement.clientWidth});
+}
+at("#example")[0].click();
+await wait(() => at("li").length);
+found.push({name: at("h1")[0].textContent, texts: texts("li > p:first-child")});
+return found;
+"""
+
+
+@needs_browser
+def test_what_is_pasted_is_ranked(tmp_path: Path) -> None:
+    model, given = sample_model(), samples(np.random.default_rng(3), 12)
+    given[2]["text"] = LONG
+    given[4]["text"] = "<b>no markup</b> &amp;"
+    ranking = model.rank(given)
+    features = [part.feature for part in ranking.explain()]
+    assert "Dense|reward" in features
+    texts = [
+        json.dumps(given),
+        json.dumps([given[0], {**given[1], "columns": {**given[1]["columns"], "reward": LONG}}]),
+    ]
+    app, page = (
+        make_app(model, threads=1, pool=ThreadPoolExecutor(1)),
+        frames('src="/"', PASTE.replace("GIVEN", json.dumps(texts))),
+    )
+
+    async def with_frames(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] != "/look":
+            await app(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+        await send({"type": "http.response.body", "body": page.encode()})
+
+    with running(uvicorn.Server(uvicorn.Config(with_frames, port=0, log_config=None, lifespan="off"))) as server:
+        host, port = server.servers[0].sockets[0].getsockname()
+        found = look_at(f"http://{host}:{port}/look", tmp_path)
+    assert_nothing_overflows(found)
+    for seen in found:
+        right, wrong, example = seen["said"]
+        assert right.pop("bars") == pytest.approx((100 * ranking.probabilities).tolist(), abs=1e-3)
+        assert "/rank -H 'Content-Type: application/json' -d '{\"candidates\":[{" in right.pop("curl")
+        assert right == {
+            "texts": [each["text"] for each in ranking.candidates], "features": features, "wrong": "", "wide": 0
+        }  # fmt: skip
+        assert wrong["wrong"].startswith('candidates[1].columns.reward: candidate 2: found "xxx')
+        assert (wrong["texts"], wrong["wide"]) == ([], 0)
+        assert (example["name"], len(example["texts"])) == (model.recipe.name, 2)
