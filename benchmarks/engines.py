@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from rerank.extraction.cache import CorpusCache
+from rerank.extraction.extraction import CorpusCache
 from rerank.pool import open_engine
 from rerank.recipes.recipe import Recipe
 

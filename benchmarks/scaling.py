@@ -15,8 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rerank.extraction.cache import CorpusCache
-from rerank.extraction.extraction import extract_training
+from rerank.extraction.extraction import CorpusCache, extract_training
 from rerank.pool import Engine, open_engine
 from rerank.recipes.recipe import Recipe
 

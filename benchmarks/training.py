@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from rerank.data.corpus import Corpus, concatenate
-from rerank.extraction.cache import CorpusCache
+from rerank.extraction.extraction import CorpusCache
 from rerank.learn.epoch import UpdateLog
 from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.learn.scoring import best, score_rows

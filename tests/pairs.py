@@ -6,8 +6,8 @@ from typing import Any
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import Trees, no_changes
 from rerank.readers.lists import one_by_one
-from rerank.readers.reader import Lists, Problem, Reader, SkipCount, filter_usable
-from rerank.readers.texts.text_files import complete, count_list, lists_of_texts
+from rerank.readers.reader import Lists, Problem, Reader, SkipCount, count_usable, filter_usable
+from rerank.readers.texts.text_files import complete, lists_of_texts
 from rerank.readers.trees.treebank import lists_of_trees, parse_pair, treebank_files
 from rerank.storage.streams import PathLike
 
@@ -17,7 +17,7 @@ def read_text_pairs(
 ) -> Iterator[Lists]:
     every = one_by_one(lists_of_texts(reader, path, **sides))
     lists = (complete(nbest, needs_references=needs_references) for nbest in every)
-    return filter_usable(lists, count_list, SkipCount() if count is None else count)
+    return filter_usable(lists, count_usable, SkipCount() if count is None else count)
 
 
 def read_pairs(

@@ -6,7 +6,7 @@ blocks, to the bit those that the same lists have one by one.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -30,6 +30,7 @@ from rerank.storage.streams import few_lists, in_memory, read_in
 
 T = TypeVar("T")
 SelectedTexts = tuple[Mapping[str, bytes], Sequence[bytes]]  # from a list, by selection, empty for none; its references
+Description = tuple[dict[str, dict[str, float]], dict[str, str]]  # measures by selection, and signatures of some
 MAX_NAMES = 20  # names of score columns in a message
 user_templates: Registry[UserTemplate] = Registry("feature")
 
@@ -116,13 +117,6 @@ class MeasuredLists(NamedTuple):
     stats: np.ndarray  # float64 [N, K]
 
 
-class Description(NamedTuple):
-    """Measures of selections, by selection, and the signatures of those measures that have one of their own."""
-
-    reports: dict[str, dict[str, float]]
-    signatures: dict[str, str]
-
-
 class Content(ABC, Generic[T]):
     """Lists of one kind of candidates; T is what their texts are parsed to.
 
@@ -140,6 +134,7 @@ class Content(ABC, Generic[T]):
     needs: Mapping[str, list[str]] = {}  # the templates that need what lists may lack, by that: see ``TextExtractor``
     normalize = False  # whether words are brought to one form
     needs_scores = False  # whether lists must have base scores
+    unnamed: ScoreColumns | None = None  # the columns of a model that names none; None: all that there are
     user = False  # whether users' functions are among the templates
 
     def __init__(
@@ -161,10 +156,8 @@ class Content(ABC, Generic[T]):
         """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
         elsewhere, as nothing is looked into. If the split has several sources, their names precede the ids.
         """
-        return one_by_one(self._read(data, split))
-
-    def _read(self, data: SplitSettings, split: str) -> Iterator[Lists]:
-        return chain.from_iterable(self._of_source(data, *source) for source in _source_prefixes(data, split))
+        parts = (self._of_source(data, *source) for source in _source_prefixes(data, split))
+        return one_by_one(chain.from_iterable(parts))
 
     def read_stretches(
         self, data: SplitSettings, split: str, lists: int, size: int, *, again: bool = False
@@ -172,11 +165,7 @@ class Content(ABC, Generic[T]):
         """``read``, as many lists at a time as are read at once; large files are stretches, of so many lists and bytes,
         that nobody has read yet, unless it is ``again``."""
         if (few := few_lists()) is not None:
-            for block in self._read(data, split):
-                yield block.part(0, min(few, block.list_count))
-                few -= block.list_count
-                if few <= 0:
-                    break
+            yield from islice(self.read(data, split), few)
             return
         for source, prefix in _source_prefixes(data, split):
             items, file = self._of_source(data, source, prefix), None
@@ -266,8 +255,12 @@ class Content(ABC, Generic[T]):
         return nbest if self.columns is None else hold(self.columns, nbest)
 
     def unknown(self, nbest: Lists) -> tuple[str, ...]:
-        """The score columns of a list that are not among those ``model_columns``."""
-        return unknown_columns(self.model_columns, nbest) if self.model_columns is not None else ()
+        """The score columns of lists that are not those of the model; the base score is none of them."""
+        columns = self.model_columns or self.unnamed
+        if columns is None or not len(nbest) or (nbest.names == columns.names and not nbest.others):
+            return ()
+        names = (*nbest.names[: nbest.column], *nbest.names[nbest.column + 1 :], *nbest.others)
+        return tuple(name for name in names if name not in columns.names)
 
     def block_features(self, pair: Pair) -> BlockFeatures:
         """The features of lists."""
@@ -317,7 +310,7 @@ class Content(ABC, Generic[T]):
 
     def describe(self, split: str, names: Sequence[str], lists: Iterable[SelectedTexts]) -> Description:  # noqa: ARG002
         """The measures ``final`` of selections with these ``names`` from the lists of a corpus."""
-        return Description({}, {})
+        return {}, {}
 
 
 def _source_prefixes(data: SplitSettings, split: str) -> list[tuple[str, str]]:
@@ -376,11 +369,3 @@ def hold(columns: ScoreColumns, nbest: Lists) -> Lists:
         raise nbest.fault(Problem("columns", f"{message}set the reader's option base"), nbest.size)
     indices = [nbest.names.index(name) for name in columns.names] or [nbest.column]
     return nbest.replace(names=columns.names, scores=nbest.scores[:, indices], column=indices.index(nbest.column))
-
-
-def unknown_columns(columns: ScoreColumns, nbest: Lists) -> tuple[str, ...]:
-    """The score columns of a list that are not among ``columns``; the base score is none of them."""
-    if nbest.names == columns.names and not nbest.others:
-        return ()
-    names = (*nbest.names[: nbest.column], *nbest.names[nbest.column + 1 :], *nbest.others) if len(nbest) else ()
-    return tuple(name for name in names if name not in columns.names)

@@ -22,9 +22,9 @@ from rerank.metrics.text import Ter, TextMetric
 from rerank.metrics.wer import Match
 from rerank.readers.inputs import Attach, Side
 from rerank.readers.lists import GAIN, Lists
-from rerank.readers.reader import Problem, SkipCount, learns_from, make_reader
+from rerank.readers.reader import Problem, SkipCount, count_usable, learns_from, make_reader
 from rerank.readers.texts.answers import with_answers
-from rerank.readers.texts.text_files import complete, count_list, lists_of_texts, text_list, text_sides, with_texts
+from rerank.readers.texts.text_files import complete, lists_of_texts, text_list, text_sides, with_texts
 from rerank.recipes.recipe import TextDataSettings, TextRecipe
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
@@ -63,7 +63,7 @@ class TextContent(Content[TextView | Lists]):
         except Problem as problem:
             count.bad(problem)
             return None
-        count_list(nbest, count)
+        count_usable(nbest, count)
         count.unknown.update(self.unknown(nbest))
         return Pair(nbest, content, nbest.references)
 
@@ -150,11 +150,11 @@ class TextContent(Content[TextView | Lists]):
             references.append([decoded(text) for text in gold])
             for name, own in texts.items():
                 own.append(decoded(choice[name]))
-        description = Description({name: {} for name in texts}, {})
+        reports, signatures = {name: dict[str, float]() for name in texts}, dict[str, str]()
         if not all(references):
             metric_names = ", ".join(metric.name for metric in self.final)
             log.info("%s: no %s, as there are lists without references", split, metric_names)
-            return description
+            return reports, signatures
         for metric in self.final:
             sums = sums_of(metric, list(texts.values()), references)
             if sums is None:
@@ -162,9 +162,9 @@ class TextContent(Content[TextView | Lists]):
                          "counted otherwise here", split, metric.name)  # fmt: skip
             for k, (name, own) in enumerate(texts.items()):
                 figures = metric.corpus(own, references) if sums is None else metric.of_sums(sums[0][k], sums[1])
-                description.reports[name].update(figures)
-            description.signatures[metric.name] = metric.corpus_signature(references)
-        return description
+                reports[name].update(figures)
+            signatures[metric.name] = metric.corpus_signature(references)
+        return reports, signatures
 
 
 def sums_of(

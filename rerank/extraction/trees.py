@@ -9,7 +9,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import FIRST_SYMBOLS, Trees, brackets, no_changes, parse_brackets, subset
-from rerank.extraction.content import Content, Pair, hold, unknown_columns
+from rerank.extraction.content import Content, Pair
 from rerank.features.extract import Extractor
 from rerank.features.scores import find_unfit
 from rerank.features.sink import ListFeatures
@@ -37,6 +37,7 @@ class TreeContent(Content[Parses]):
 
     metric: Parseval
     extractor: Extractor
+    unnamed = ScoreColumns(())
 
     def __init__(self, recipe: Recipe, **how: Any) -> None:
         super().__init__(Extractor, "trees", recipe.features, heads=recipe.features.heads, **how)
@@ -64,25 +65,17 @@ class TreeContent(Content[Parses]):
             return None
         count.good(nbest, changes)
         count.unknown.update(self.unknown(nbest))
-        return Pair(nbest, self._parses(nbest, trees, symbols), gold)
+        return Pair(nbest, Parses(trees, symbols, self.hold(nbest)), gold)
 
     def open(self, nbest: Lists) -> tuple[Lists, Parses]:
         symbols = self._table()
         nbest, trees = parse_list(self._usable(nbest), symbols, no_changes() if self.normalize else None)
-        return nbest, self._parses(nbest, trees, symbols)
-
-    def unknown(self, nbest: Lists) -> tuple[str, ...]:
-        """A model of parses that names no columns knows none."""
-        return unknown_columns(self.model_columns or ScoreColumns(()), nbest)
+        return nbest, Parses(trees, symbols, self.hold(nbest))
 
     def _usable(self, nbest: Lists) -> Lists:
         """A list without the candidates whose scores cannot be features. Raises Problem, also if it lacks a column."""
         self.hold(nbest.sound())
         return nbest.without(find_unfit(nbest)).sound()
-
-    def _parses(self, nbest: Lists, trees: Trees, symbols: SymbolTable) -> Parses:
-        """The view that templates have of a list: its trees, and the scores that it is held to."""
-        return Parses(trees, symbols, nbest if self.columns is None else hold(self.columns, nbest))
 
     def without_bad(self, nbest: Lists) -> Lists:
         """With a gold tree, candidates need not have the same words."""

@@ -281,7 +281,7 @@ class Lists:
         begin, end = self.first[[first, last]].tolist()
         values = {name: getattr(self, name) for name in OF_CANDIDATES}
         fields = {name: value[begin:end] for name, value in values.items() if value is not None}
-        return self._with(
+        return self.replace(
             ids=self.ids[first:last], starts=self.starts[first:last], first=self.first[first : last + 1] - begin,
             sides={key: of_list[first:last] for key, of_list in self.sides.items()},
             sparse=self.sparse and self.sparse.part(begin, end), **fields,
@@ -295,7 +295,7 @@ class Lists:
         for i in range(self.list_count):
             one = self.part(i, i + 1)
             originals = None if one.originals == one.texts else one.originals
-            yield one._with(originals=originals, answers=one.answers and answers_of(one.answers))
+            yield one.replace(originals=originals, answers=one.answers and answers_of(one.answers))
 
     def original(self, y: int) -> bytes:
         """The text of a candidate as the file has it, with the white space around it."""
@@ -317,7 +317,7 @@ class Lists:
         if self.names:
             return self
         columns = range(self.scores.shape[1])
-        return self._with(names=tuple("score" if k == self.column else f"number_{k + 1}" for k in columns))
+        return self.replace(names=tuple("score" if k == self.column else f"number_{k + 1}" for k in columns))
 
     def alike(self, *, normal: bool = False) -> Sequence[bytes]:
         """A text for every candidate; of trees, equal for equal ones: white space and the label of the root do not
@@ -349,18 +349,15 @@ class Lists:
             changes["sides"] = {**self.sides, **besides}
         if "id" in changes:
             changes["ids"] = [changes.pop("id")]
-        if "texts" in changes and len(changes["texts"]) != len(self.texts):
-            changes["first"] = np.array([0, len(changes["texts"])])
-        return self._with(**changes)
-
-    def _with(self, **fields: Any) -> "Lists":
+        if "first" not in changes and len(texts := changes.get("texts", self.texts)) != len(self.texts):
+            changes["first"] = np.array([0, len(texts)])
         copy = object.__new__(Lists)
-        vars(copy).update(vars(self), **fields)
+        vars(copy).update(vars(self), **changes)
         return copy
 
     def without_raw(self) -> "Lists":
         """The lists without what is needed only to write them back."""
-        return self._with(sides={key: values for key, values in self.sides.items() if key != "raw"})
+        return self.replace(sides={key: values for key, values in self.sides.items() if key != "raw"})
 
     @property
     def indices(self) -> list[int]:

@@ -226,18 +226,17 @@ def sum_word_scores(values: Values, n: int) -> tuple[Values, np.ndarray]:
     return values.select(~own), np.column_stack([sums, sums / np.maximum(sizes, 1), least, sizes])
 
 
-class Columns(NamedTuple):
-    """The labelled values that all candidates of a file have, or nearly all."""
+class Column(NamedTuple):
+    """A labelled value that all candidates of a file have, or nearly all."""
 
-    names: tuple[str, ...] = ()
-    keys: tuple[Key | None, ...] = ()  # None if no candidate has had the label yet
-    optional: tuple[bool, ...] = ()  # written label=value, as by programs that may leave out a 0
-    others: tuple[str, ...] = ()  # labels that all candidates have, though they were not asked for
+    name: str
+    key: Key | None  # None if no candidate has had the label yet
+    optional: bool  # written label=value, as by programs that may leave out a 0
 
 
-def find_columns(values: Values, total: int, choice: Sequence[str] | None) -> Columns:
-    """The columns of a file: those ``choice`` for or, where none are, as its first ``total`` candidates show them, in
-    order of first appearance.
+def find_columns(values: Values, total: int, choice: Sequence[str] | None) -> tuple[list[Column], tuple[str, ...]]:
+    """The columns of a file: its ``choice`` or, without one, as its first ``total`` candidates show them, in order of
+    first appearance; and the labels that all of these have, though they were not asked for.
 
     Columns are labels that nine candidates in ten have. If some labels precede their values, those written label=value
     are sparse, and those that look sparse are columns only if all candidates have them.
@@ -255,10 +254,10 @@ def find_columns(values: Values, total: int, choice: Sequence[str] | None) -> Co
         if labels.setdefault(key.column, k) == k and usual:
             dense.append(key.column)
             shared |= {key.column} if every else set()
-    names = tuple(dense if choice is None else choice)
-    keys = tuple(values.keys[labels[name]] if name in labels else None for name in names)
-    optional = tuple(name in labels and inline[labels[name]] for name in names)
-    return Columns(names, keys, optional, tuple(name for name in dense if name in shared and name not in names))
+    names = dense if choice is None else choice
+    of_labels = {name: (values.keys[k], inline[k]) for name, k in labels.items()}
+    columns = [Column(name, *of_labels.get(name, (None, False))) for name in names]
+    return columns, tuple(name for name in dense if name in shared and name not in names)
 
 
 class File:
@@ -267,7 +266,8 @@ class File:
     def __init__(self, reader: Any, path: str) -> None:  # a ``Moses``
         self.reader, self.path = reader, path
         self.layout: Layout | None = None
-        self.columns = Columns()
+        self.columns: Sequence[Column] = ()
+        self.others: tuple[str, ...] = ()  # labels that all candidates have, though they were not asked for
         self.names: tuple[str, ...] = ()
         self.words: list[int] = []  # which of ``OF_WORDS`` are columns
         self.roles: dict[int, str] = {}
@@ -277,7 +277,7 @@ class File:
     def is_final(self) -> bool:
         """Whether nothing that lists may hold changes the findings."""
         has_layout = self.layout is not None and self.roles.keys() >= {*self.layout.extra}
-        return has_layout and bool(self.names) and None not in self.columns.keys
+        return has_layout and bool(self.names) and all(column.key for column in self.columns)
 
     def lists(self, lines: list[MosesLine], begins: list[int], *, nul: bool) -> Iterator[Lists]:
         """The lists of lines, of which those at ``begins`` begin one, and empty ones for ids that are left out; nul:
@@ -311,7 +311,7 @@ class File:
         }
         if holes.any():
             counts = (holes[a:b].sum(axis=0).tolist() for a, b in spans)
-            sides["absent"] = [{name: n for name, n in zip(self.columns.names, of, strict=True) if n} for of in counts]
+            sides["absent"] = [{one.name: n for one, n in zip(self.columns, of, strict=True) if n} for of in counts]
         whole = every.replace(ids=ids, starts=starts, first=np.array(first), sides=sides)
         if nul:
             problems |= {y: Problem("nul", NUL) for y, one in enumerate(lines) if b"\0" in one.text}
@@ -357,9 +357,9 @@ class File:
         self._decide_columns(values.select(usable[values.rows]), usable, begins, OF_WORDS[: words.shape[1]])
         finite = np.isfinite(totals) & np.isfinite(words).all(axis=1)
         finite[values.rows[~np.isfinite(values.values)]] = False
-        column_of = {key: k for k, key in enumerate(self.columns.keys)}
+        column_of = {column.key: k for k, column in enumerate(self.columns)}
         owners = np.array([column_of.get(key, -1) for key in values.keys], np.int64)[values.which]
-        width, scores = len(self.columns.names), np.full((n, max(1, len(self.names))), np.nan)
+        width, scores = len(self.columns), np.full((n, max(1, len(self.names))), np.nan)
         holes = self._fill(scores[:, :width], values, owners, finite & usable, lines, problems)
         scores[:, width:-1] = words[:, self.words]
         scores[:, -1] = totals
@@ -373,7 +373,7 @@ class File:
         return Lists(
             [""], self.path, [0], columns[layout.text], [line.number for line in lines], scores, np.array([0, n]),
             self.names.index(self.reader.base) if self.names else 0, form="moses", names=self.names or (TOTAL,),
-            others=self.columns.others, sparse=SparseScores(first, names, few.values) if names else None,
+            others=self.others, sparse=SparseScores(first, names, few.values) if names else None,
             segmentation=roles.get("segmentation"), alignment=roles.get("alignment"), ended=ended,
         ), holes  # fmt: skip
 
@@ -419,18 +419,17 @@ class File:
             end = begins[: lists + 1][-1]
             word_columns = tuple(name for name in of_words if name in (reader.columns or of_words))
             labels = None if choice is None else tuple(name for name in choice if name not in word_columns)
-            self.columns = find_columns(values.select(values.rows < end), int(np.count_nonzero(usable[:end])), labels)
-            if reader.columns or choice is None:
-                self.columns = self.columns._replace(others=())
-            self.names = (*self.columns.names, *word_columns, TOTAL)
+            size = int(np.count_nonzero(usable[:end]))
+            self.columns, others = find_columns(values.select(values.rows < end), size, labels)
+            self.others = () if reader.columns or choice is None else others
+            self.names = (*(column.name for column in self.columns), *word_columns, TOTAL)
             self.words = [OF_WORDS.index(name) for name in word_columns]
             if reader.base not in self.names:
                 message = f"no column {reader.base!r} for the base score; the columns are {', '.join(self.names)}"
                 raise DataError(f"{message}; set the reader's option base to one of them", path=self.path)
-        if None in self.columns.keys:
+        if not all(column.key for column in self.columns):
             rest = {values.keys[k].column: values.keys[k] for k in dict.fromkeys(values.which.tolist()[::-1])}
-            keys = tuple(key or rest.get(name) for name, key in zip(self.columns.names, self.columns.keys, strict=True))
-            self.columns = self.columns._replace(keys=keys)
+            self.columns = [one if one.key else one._replace(key=rest.get(one.name)) for one in self.columns]
 
     def _fill(
         self, scores: np.ndarray, values: Values, owners: np.ndarray, readable: np.ndarray, lines: list[MosesLine],
@@ -441,7 +440,7 @@ class File:
 
         def report(y: int, column: int, amount: str) -> None:
             why = "is a column in the file's first lists" if self.reader.labels is None else "column is asked for"
-            message = f"found {amount} value of {self.columns.names[column]!r} in {excerpt(lines[y].text)}; expected "
+            message = f"found {amount} value of {self.columns[column].name!r} in {excerpt(lines[y].text)}; expected "
             message += f"one, as that {why} (the reader's option columns can name those that are meant)"
             problems.setdefault(y, Problem("columns", message))
 
@@ -450,7 +449,8 @@ class File:
         cells, counts = np.unique(rows * scores.shape[1] + columns, return_counts=True)
         for cell in cells[counts > 1].tolist():
             report(cell // scores.shape[1], cell % scores.shape[1], "more than one")
-        holes, optional = np.isnan(scores) & readable[:, None], np.array(self.columns.optional, np.bool_)
+        holes = np.isnan(scores) & readable[:, None]
+        optional = np.array([column.optional for column in self.columns], np.bool_)
         for y in np.flatnonzero((holes & ~optional).any(axis=1)).tolist():
             report(y, int(np.argmax(holes[y] & ~optional)), "no")
         scores[holes] = 0.0

@@ -259,11 +259,14 @@ def _utf8_fault(text: bytes) -> str | None:
 
 
 def count_usable(lists: Lists, count: SkipCount) -> Lists | None:
-    """The list, or lists, if they can be used; ``count`` knows of them either way."""
+    """The list, or lists, if they can be used; ``count`` knows of them either way, and of one that is missing."""
     if lists.problem is not None:
         count.bad(lists.problem)
         return None
-    count.good(lists)
+    if lists.missing is None:
+        count.good(lists)
+    else:
+        count.bad(lists.fault(lists.missing))
     return lists
 
 

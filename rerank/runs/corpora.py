@@ -22,9 +22,8 @@ from rerank.base.errors import DataError, RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import remarks_on, share_of
 from rerank.extraction.blocks import Block, BlockJob, Spool, cut_blocks, run_blocks
-from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import Content, Pair
-from rerank.extraction.extraction import ExtractedSplit, extract_split, extract_training
+from rerank.extraction.extraction import CorpusCache, ExtractedSplit, extract_split, extract_training
 from rerank.extraction.list_checks import LACKING_TOKENS
 from rerank.extraction.list_checks import shared as same_inputs
 from rerank.extraction.sample import LOWEST, SAMPLE_SIZE, ListSample, shared

@@ -270,10 +270,9 @@ class ListKind(Kind[ListRecipe]):
         if not texts or not choices.keys() <= texts[0][0].keys():
             visitor, texts = results.selected_texts(lists, choices, {})
             visit_lists(self.recipe, self.data, split, [visitor])
-        description = self.content.describe(split, [*choices], texts)
-        for name, measures in description.reports.items():
+        reports, self.signatures[split] = self.content.describe(split, [*choices], texts)
+        for name, measures in reports.items():
             self.reports[split][name] |= measures
-        self.signatures[split] = description.signatures
 
     def _cross_validate(self) -> None:
         """Measure the chosen run on the training lists: sections of them, by trainings on all other sections."""

@@ -24,8 +24,7 @@ from sameness import assert_same, assert_same_extracted, assert_same_tables, byt
 from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.extraction import blocks, extraction
 from rerank.extraction.blocks import Spool
-from rerank.extraction.cache import CorpusCache
-from rerank.extraction.extraction import divide, extract_split, extract_training
+from rerank.extraction.extraction import CorpusCache, divide, extract_split, extract_training
 from rerank.extraction.sample import ListSample
 from rerank.pool import Engine, Processes
 from rerank.readers import inputs

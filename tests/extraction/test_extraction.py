@@ -12,8 +12,7 @@ from sameness import assert_same_extracted, assert_same_tables
 from rerank import pool as machine
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction import cache
-from rerank.extraction.cache import CorpusCache
-from rerank.extraction.extraction import check_width, extract_training
+from rerank.extraction.extraction import CorpusCache, check_width, extract_training
 from rerank.extraction.trees import TreeContent, make_parseval
 from rerank.features.template import SETS
 from rerank.runs import experiment

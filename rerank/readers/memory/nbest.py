@@ -29,7 +29,7 @@ from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.json_lines import JSON_TYPES, MAPPINGS, JsonReader, plain_value, text_of
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.keys import ID, key_of
+from rerank.readers.texts.keys import ID, all_keys
 from rerank.readers.texts.text_list import NUMBERS, SCORE, Draft, Pieces, lists_of
 from rerank.readers.trees.treebank import SentenceText
 from rerank.storage.streams import InputStream
@@ -284,7 +284,8 @@ def as_list(
         first = rows[0].get("columns", ()) if rows else ()
         others = _keep_columns(rows, {base, *(first if columns is None else columns.names)}, base)
         keys = [key for key in (rows[0] if rows else {}) if key not in KEYS and not ID.search(key)]
-        numeric_keys = tuple(key for key in keys if key_of(key, rows).is_numeric())  # as numbers, or as texts
+        table = all_keys(rows) if keys else {}
+        numeric_keys = tuple(key for key in keys if table[key].is_numeric())  # as numbers, or as texts
         draft = JSON.for_columns(columns or ScoreColumns(numeric_keys)).draft({"candidates": rows})
         if columns is None:
             sparse = {name for row in rows for name in row.get("features") or ()}

@@ -171,12 +171,6 @@ def singular(key: str) -> str:
     return name[:-1] if name == key and name.endswith("s") and not name.endswith("ss") else name
 
 
-def key_of(name: str, objects: Sequence[Any]) -> JsonKey:
-    """A key of objects, or of those among them that are some."""
-    values = [value for item in objects if isinstance(item, dict) and (value := item.get(name)) is not None]
-    return JsonKey(name, values, len(objects))
-
-
 def all_keys(objects: Sequence[Any]) -> dict[str, JsonKey]:
     """All keys of objects, or of those among them that are some: in one pass, as sparse features have many names."""
     values = dict[str, list[Any]]()

@@ -59,7 +59,6 @@ from rerank.readers.texts.keys import (
     are_candidates,
     differ,
     entries_of,
-    key_of,
     keys_of,
     likely_keys,
     majority,
@@ -159,7 +158,7 @@ def _of_lists(objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | 
     table = all_keys(objects)
     single = objects[0] == objects[-1]
     sure = single or likely_keys("truth", table)  # else, a list that all have holds none
-    alone = _texts(objects, (key for key in table if plain_name(key) in RESPONSES))
+    alone = _texts(objects, table, (key for key in table if plain_name(key) in RESPONSES))
     several = [key for key, own in table.items()
                if key not in PIECES and not (alone and plain_name(key) in RIGHT_ANSWERS)
                and 2 * sum(map(are_candidates, own.values)) > len(objects)
@@ -181,8 +180,9 @@ def _of_lists(objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | 
     entries, text = list(islice(chain.from_iterable(lists), SAMPLE_CANDIDATES)), cast(Paths, ())
     columns: dict[str, Paths] = {}
     if any(isinstance(entry, dict) for entry in entries):
-        first = _texts(entries, ("0", "1"))[:1] if "text" not in by_role else []  # by their places, as pairs are
-        if (path := by_role.get("text") or next(iter(first), None) or _text(lists)) is None:
+        of_entries = all_keys(entries)
+        first = _texts(entries, of_entries, ("0", "1"))[:1] if "text" not in by_role else []  # as pairs are
+        if (path := by_role.get("text") or next(iter(first), None) or _text(lists, of_entries)) is None:
             return None
         alike = not differ([text_in(first_of(entry, (path,))) for entry in entries] for entries in lists)
         verdicts = (one for one in table.values() if one.is_gain)
@@ -195,27 +195,26 @@ def _of_lists(objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | 
     return Roles(keys={key: list}, many=key, text=text or ("text",), whole=whole, columns=columns)
 
 
-def _texts(entries: Sequence[Object], keys: Iterable[str]) -> list[str]:
-    """The ``keys`` that hold texts in most entries."""
+def _texts(entries: Sequence[Object], table: Mapping[str, JsonKey], keys: Iterable[str]) -> list[str]:
+    """The ``keys`` that hold texts in most entries, whose own keys are a ``table``."""
 
     def holds_texts(key: str) -> bool:
-        values = key_of(key, entries).values
-        if {*map(type, values)} == {str}:
+        if key in table and {*map(type, values := table[key].values)} == {str}:
             return 2 * len(values) > len(entries)
         return majority(isinstance(text_in(first_of(entry, (key,))), str) for entry in entries)
 
     return list(filter(holds_texts, keys))
 
 
-def _text(lists: Sequence[list[Any]]) -> str | None:
+def _text(lists: Sequence[list[Any]], table: Mapping[str, JsonKey]) -> str | None:
     """The key of a candidate's text: by its name, best of one that differs within lists, or, if there is no other but
     ids and what all share, the one that holds texts."""
     entries = [entry for entry in islice(chain.from_iterable(lists), SAMPLE_CANDIDATES) if isinstance(entry, dict)]
-    keys, alone = _texts(entries, _text_keys(entries)), max(map(len, lists)) < 2
+    keys, alone = _texts(entries, table, _text_keys(table)), max(map(len, lists)) < 2
     # Tokens are one text, sentences are not.
-    single = (name for name, key in all_keys(entries).items() if not any(" " in token for tokens in key.values
+    single = (name for name, key in table.items() if not any(" " in token for tokens in key.values
               if is_of(tokens, [str]) for token in tokens))  # fmt: skip
-    unlike = [key for key in keys or _texts(entries, single)
+    unlike = [key for key in keys or _texts(entries, table, single)
               if alone or any(differ(first_of(entry, (key,)) for entry in each) for each in lists)]  # fmt: skip
     if keys:  # all have the one that stands for one that says nothing
         whole = (key for key in unlike if all(first_of(entry, (key,)) is not None for entry in entries))
@@ -230,9 +229,8 @@ def _documents(objects: Sequence[Object]) -> list[str]:
     return [key for key in keys if majority(isinstance(item.get(key), str | int) for item in objects)]
 
 
-def _text_keys(objects: Sequence[Object]) -> list[str]:
+def _text_keys(table: Mapping[str, JsonKey]) -> list[str]:
     """The keys that are called as texts are, also those of objects within."""
-    table = all_keys(objects)
     within = ((name, likely_keys("text", keys_of(key.values))) for name, key in table.items())
     return likely_keys("text", table) + [f"{key}.{name}" for key, names in within for name in names]
 
@@ -241,16 +239,19 @@ def of_rows(objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | No
     """The roles where an object is a candidate, whose text is not the same in all of a list."""
     if "candidates" in by_role or (len(objects) < 2 and not {"text", "group"} <= by_role.keys()):
         return None
-    texts = [by_role["text"]] if "text" in by_role else _texts(objects, _text_keys(objects))
-    rows = [roles for text in texts or _documents(objects) if (roles := _rows_with(text, objects, by_role)) is not None]
-    keys = [] if texts else [key for key in _texts(objects, keys_of(objects)) if not ID.search(key)]
-    table = all_keys(objects) if keys else {}
+    table = all_keys(objects)
+    texts = [by_role["text"]] if "text" in by_role else _texts(objects, table, _text_keys(table))
+    tries = (_rows_with(text, objects, table, by_role) for text in texts or _documents(objects))
+    rows = [roles for roles in tries if roles is not None]
+    keys = [] if texts else [key for key in _texts(objects, table, table) if not ID.search(key)]
     others = [key for key in keys if not table[key].is_numeric()]  # either could be meant
     unlike = (roles for roles in rows if "text" in by_role or varies(objects, roles.group, roles.text[0]))
     return next((roles for roles in unlike if not any(varies(objects, roles.group, key) for key in others)), None)
 
 
-def _rows_with(text: str, objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | None:
+def _rows_with(
+    text: str, objects: Sequence[Object], table: Mapping[str, JsonKey], by_role: Mapping[str, str]
+) -> Roles | None:
     """The roles of rows with this text, if something tells which are of one list."""
     counts = Counter(chain.from_iterable(objects))
     keys = [key for key, count in counts.items() if key != text and 2 * count > len(objects)]
@@ -265,7 +266,7 @@ def _rows_with(text: str, objects: Sequence[Object], by_role: Mapping[str, str])
         runs = [key for key in repeats
                 if 1 < len(set(parts[key])) <= len(objects) / 2  # else, two that are equal by chance would be a list
                 and len(set(parts[key])) == sum(one != other for one, other in pairwise(parts[key])) + 1
-                and (ID.search(key) or not key_of(key, objects).is_numeric())]  # fmt: skip
+                and (ID.search(key) or not table[key].is_numeric())]  # fmt: skip
         if len({tuple(map(parts[key].index, parts[key])) for key in runs}) > 1:
             message = f"{runs[0]!r} or {runs[1]!r} could tell the lists; say which, as --roles "
             raise Problem("text", f"{message}{runs[0]}=group (roles of the reader)")
@@ -486,9 +487,9 @@ def _with_leftovers(
             rest = ((path, one) for path, one in own.items() if path not in paths and one.is_numeric("verdict"))
             without += [replace(one, name=path, steady=not differ(one.values)) for path, one in rest]
     unused_keys = {key.name: str(key) for key in without}
-    for key in keys_of(lists) if form.many else ():
-        if key not in form.outer and not (key in table and table[key].along):
-            unused_keys[key] = f"{key_of(key, lists)} lists"
+    for name, key in all_keys(lists if form.many else ()).items():
+        if name not in form.outer and not (name in table and table[name].along):
+            unused_keys[name] = f"{key} lists"
     doubtful = [key.path for key in without
                 if not (form.form or key.steady or ID.search(key.name) or key.name in _SERVER_KEYS
                         or {*roles, *form.gains}.intersection((key.name, key.path)))

@@ -30,7 +30,7 @@ from rerank.readers.inputs import Side, in_step
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, say_once
-from rerank.readers.reader import Problem, Reader, SkipCount, check_choice, count_usable, excerpt, lists_of
+from rerank.readers.reader import Problem, Reader, check_choice, excerpt, lists_of
 from rerank.readers.texts.forms import is_of
 from rerank.readers.texts.json_lines import list_id, parse_object, text_of, texts_of
 from rerank.readers.texts.jsonl import rows_of
@@ -257,14 +257,6 @@ def complete(nbest: Lists, *, needs_references: bool = True) -> Lists:
         message = "no references: name their files with data.references, or use a format that holds them (jsonl); "
         message += "of lists in memory, give references or gains"
         return nbest.leave_out(Problem("no reference", message))
-    return nbest
-
-
-def count_list(nbest: Lists, count: SkipCount) -> Lists | None:
-    """Count a list as good, bad or missing; returns it, or None if it cannot be used."""
-    if nbest.missing is None:
-        return count_usable(nbest, count)
-    count.bad(nbest.fault(nbest.missing))
     return nbest
 
 
