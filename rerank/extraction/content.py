@@ -248,11 +248,32 @@ class Content(ABC, Generic[T]):
         return self.column_names if has_dense or self.user else self.column_names[:1]
 
     def hold(self, nbest: Lists) -> Lists:
-        """Lists with the score columns that they are held to. Raises Problem if one is missing, or the base score."""
+        """Lists with the score columns alone that they are held to, the base score if these are none. Raises Problem
+        where one of them is missing, if only in one of its sources, or the base score."""
         if self.needs_scores and nbest.unscored and len(nbest):
             message = f"found no base score; expected {self.column_names[0]!r}, as in the training lists"
             raise nbest.fault(Problem("columns", message), nbest.size)
-        return nbest if self.columns is None else hold(self.columns, nbest)
+        if (columns := self.columns) is None or not len(nbest):
+            return nbest
+        nbest = nbest.with_names() if columns.names else nbest
+        own = columns_of(nbest)
+        if own == columns:
+            return nbest
+        parts = {"": (columns.names, own.names)}
+        if own.sources.keys() == columns.sources.keys():  # else the lists are put together differently
+            parts |= {f" of {source}": (names, own.sources[source]) for source, names in columns.sources.items()}
+        for whose, (names, there) in parts.items():
+            if lacking := [name for name in names if name not in there]:
+                what = f"score column{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}{whose}"
+                more = f" and {len(names) - MAX_NAMES} more" * (len(names) > MAX_NAMES) + " from there" * bool(whose)
+                message = f"found no {what}; expected {', '.join(names[:MAX_NAMES])}{more}, as in the training lists: "
+                problem = Problem("columns", f"{message}does the reader have the options of training?")
+                raise nbest.fault(problem, nbest.size)
+        if columns.base not in (None, own.base):
+            message = f"the base score is {own.base!r}; expected {columns.base!r}, as in the training lists: "
+            raise nbest.fault(Problem("columns", f"{message}set the reader's option base"), nbest.size)
+        indices = [nbest.names.index(name) for name in columns.names] or [nbest.column]
+        return nbest.replace(names=columns.names, scores=nbest.scores[:, indices], column=indices.index(nbest.column))
 
     def unknown(self, nbest: Lists) -> tuple[str, ...]:
         """The score columns of lists that are not those of the model; the base score is none of them."""
@@ -343,29 +364,3 @@ def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Templ
 def columns_of(nbest: Lists) -> ScoreColumns:
     """The columns of a list."""
     return ScoreColumns(nbest.names, nbest.names[nbest.column] if nbest.names else None, nbest.by_source)
-
-
-def hold(columns: ScoreColumns, nbest: Lists) -> Lists:
-    """``nbest`` with ``columns`` alone, or its base score if these are none. Raises Problem where one of them is
-    missing, if only in one of its sources."""
-    if not len(nbest):
-        return nbest
-    nbest = nbest.with_names() if columns.names else nbest
-    own = columns_of(nbest)
-    if own == columns:
-        return nbest
-    parts = {"": (columns.names, own.names)}
-    if own.sources.keys() == columns.sources.keys():  # else the lists are put together differently
-        parts |= {f" of {source}": (names, own.sources[source]) for source, names in columns.sources.items()}
-    for whose, (names, there) in parts.items():
-        if lacking := [name for name in names if name not in there]:
-            what = f"score column{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}{whose}"
-            listing = ", ".join(names[:MAX_NAMES]) + f" and {len(names) - MAX_NAMES} more" * (len(names) > MAX_NAMES)
-            message = f"found no {what}; expected {listing}{' from there' * bool(whose)}, as in the training lists: "
-            problem = Problem("columns", f"{message}does the reader have the options of training?")
-            raise nbest.fault(problem, nbest.size)
-    if columns.base not in (None, own.base):
-        message = f"the base score is {own.base!r}; expected {columns.base!r}, as in the training lists: "
-        raise nbest.fault(Problem("columns", f"{message}set the reader's option base"), nbest.size)
-    indices = [nbest.names.index(name) for name in columns.names] or [nbest.column]
-    return nbest.replace(names=columns.names, scores=nbest.scores[:, indices], column=indices.index(nbest.column))

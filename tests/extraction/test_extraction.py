@@ -11,7 +11,7 @@ from sameness import assert_same_extracted, assert_same_tables
 
 from rerank import pool as machine
 from rerank.base.errors import DataError, RecipeError
-from rerank.extraction import cache
+from rerank.extraction import extraction
 from rerank.extraction.extraction import CorpusCache, check_width, extract_training
 from rerank.extraction.trees import TreeContent, make_parseval
 from rerank.features.template import SETS
@@ -42,7 +42,7 @@ def test_the_same_key_is_not_extracted_again(data, tmp_path, monkeypatch):
     def refuse(*_: Any) -> None:
         raise AssertionError("extracted again")
 
-    monkeypatch.setattr(cache, "Extraction", refuse)
+    monkeypatch.setattr(extraction, "Extraction", refuse)
     # What does not make the corpora makes no difference: learner, seed, name, where the files lie.
     moved = data.with_name("moved")
     data.rename(moved)
@@ -92,7 +92,7 @@ def test_compression_is_no_change_and_other_code_is_one(data, tmp_path, monkeypa
     small.write_lists(data / "train.plain", small.lists_of(data / "train.nbest.gz"))
     (data / "train.plain").replace(data / "train.nbest.gz")
     assert store.training(recipe)[2] == key
-    monkeypatch.setattr(cache, "code_digest", lambda _: "another program")
+    monkeypatch.setattr(extraction, "code_digest", lambda _: "another program")
     assert store.training(recipe)[2] != key
 
 

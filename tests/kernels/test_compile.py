@@ -15,7 +15,7 @@ import pytest
 import small
 
 from rerank.base.progress import Compilation, counting
-from rerank.extraction import cache
+from rerank.extraction import extraction
 from rerank.kernels import leaves, sources
 from rerank.kernels.compile import kernel
 from rerank.kernels.leaves import MAX_STATES, NAME
@@ -237,10 +237,10 @@ def test_every_kind_of_own_part_is_in_the_key_of_a_corpus(small_data: Path, fold
     if kind == "metric":
         texts = {"nbest": str(small_data / "{split}.nbest.gz"), "references": None, "sources": None}
         recipe = TextRecipe.model_validate({"name": "x", "task": "speech", "data": texts} | changes)
-    before = cache._settings_key(recipe, "train", None)
-    assert cache._settings_key(recipe, "train", None) == before
+    before = extraction._settings_key(recipe, "train", None)
+    assert extraction._settings_key(recipe, "train", None) == before
     (folder / f"helper_{kind}.py").write_text("f = 22")
-    assert cache._settings_key(recipe, "train", None) != before
+    assert extraction._settings_key(recipe, "train", None) != before
 
 
 STATE = "0123456789abcdef"
