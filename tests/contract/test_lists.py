@@ -13,8 +13,7 @@ from sameness import bytes_of
 from small_lists import FORMATS, Candidate, Format, recipe
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.extraction.cache import CorpusCache
-from rerank.extraction.extraction import extract_training
+from rerank.extraction.extraction import CorpusCache, extract_training
 from rerank.readers.lists import Lists
 from rerank.readers.reader import Reader, SkipCount, make_reader, readers
 from rerank.recipes.recipe import ListRecipe
