@@ -9,11 +9,13 @@ import logging
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+
+import numpy as np
 
 from rerank import __version__
 from rerank.base.errors import RunError
@@ -39,6 +41,7 @@ CHOSEN_RECIPE = "chosen.yaml"  # the recipe that `rerank tune` leaves
 RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions", CHOSEN_RECIPE)
 R = TypeVar("R", bound=TaskRecipe)
 Metrics = dict[str, Any]
+Content = tuple[dict[str, Any], dict[str, np.ndarray]]  # of a file: a header (JSON), and arrays
 Until = Literal["extract", "train", "test"]
 
 COSTS = "seconds", "cpu_seconds", "peak_memory_bytes"  # by a stage
@@ -247,10 +250,13 @@ class Kind(ABC, Generic[R]):
         assert self.output is not None
         return self.output
 
-    def work(self, files: Iterable[str], settings: Any) -> Work:
-        """What is kept of work with these ``files`` that ``settings`` describe."""
+    def once(self, files: Iterable[str], settings: Any, make: Callable[[], Content]) -> Content:
+        """What ``make`` gives, unless it is kept of an earlier call with these ``files`` and ``settings``."""
         key = key_of(self.code, [self.inputs.digest(path) for path in files], settings)
-        return Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
+        work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
+        if (content := work.load()) is None:
+            work.save(*(content := make()))
+        return content
 
     @abstractmethod
     def check(self) -> None:

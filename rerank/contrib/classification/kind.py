@@ -23,7 +23,7 @@ from rerank.learn.contract import accept
 from rerank.learn.learner import learners
 from rerank.recipes.settings import files_in
 from rerank.runs.compared import Compared
-from rerank.runs.experiment import Kind, Metrics, Stages, code_of
+from rerank.runs.experiment import Content, Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.results import corpora_table
 from rerank.runs.report.table import NONE, TextTable, fixed
@@ -79,21 +79,18 @@ class ExampleKind(Kind[ClassificationRecipe]):
     def _results(self, single: Spec) -> list[outcomes.Result]:
         """The results of a single run, one for every seed, unless they are kept already."""
         files = files_in(self.sets.sources[single.set].model_dump())
-        work = self.work(files, [single.run, single.point, single.recipe.model_dump(mode="json"), single.baseline])
-        if (content := work.load()) is not None:
-            results = [
-                outcomes.Result(single, entry["seed"], [outcomes.Fit(**fit) for fit in entry["fits"]], entry["tuned"])
-                for entry in content[0]["results"]
-            ]
-        else:
+        settings = [single.run, single.point, single.recipe.model_dump(mode="json"), single.baseline]
+
+        def fit() -> Content:
             results = fitting.run_spec(single, partial(self.sets.draw, single.set), self.engine)
-            entries = [
-                {"seed": result.seed, "tuned": result.choice, "fits": [*map(vars, result.fits)]} for result in results
-            ]
-            work.save({"results": entries}, {})
+            return {"results": [[one.seed, [*map(vars, one.fits)], one.choice] for one in results]}, {}
+
+        results = [
+            outcomes.Result(single, seed, [outcomes.Fit(**entry) for entry in fits], choice)
+            for seed, fits, choice in self.once(files, settings, fit)[0]["results"]
+        ]
         error, choice = float(np.mean([result.error for result in results])), results[0].choice
-        settings = {key: value for key, value in choice.items() if "error" not in key}
-        text = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in settings.items())
+        text = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in choice.items() if "error" not in key)
         key = outcomes.name_of(single.set, single.noise)
         log.info("%s, %s%s: error %.2f %%", key, single.name, f" ({text})" if choice else "", 100 * error)
         return results

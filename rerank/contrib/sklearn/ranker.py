@@ -239,8 +239,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
     def _measure(self, lists: Corpus, weights: Weights) -> float:
         """The score of ``weights`` on lists held out."""
         metric = self._metric()
-        rows = rows_of_weights(lists, weights, metric)
-        return float(metric.scores(rows.sum(axis=0), lists.reference.sum(axis=0)))
+        return float(metric.score(rows_of_weights(lists, weights, metric), lists.reference))
 
     def __sklearn_tags__(self) -> Any:
         """See scikit-learn: sparse input is accepted, and gains are needed."""

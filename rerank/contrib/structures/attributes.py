@@ -16,21 +16,17 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 from typing import NamedTuple
 from unicodedata import category
 
 import numpy as np
 
-from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
 from rerank.base.registry import nearest
 from rerank.contrib.structures.readers import Token
 from rerank.data.corpus import offsets
-from rerank.storage.streams import open_stream
 
 _MACRO = re.compile(r"%([A-Za-z_]+)([0-9]*)\[\s*(-?[0-9]{1,2})\s*,\s*([0-9]{1,2})\s*\]")
-SIZED = "prefix", "suffix"
 
 
 class Macro(NamedTuple):
@@ -89,26 +85,21 @@ def marks(word: str) -> str | None:
     return " ".join(name for name, is_so in kinds.items() if is_so) or None
 
 
-def cut(text: str | None, size: int) -> str | None:
-    """The first ``size`` characters, or the last −``size``; 0: all of them; None for a text that is shorter.
+def cut(word: str, size: int) -> str | None:
+    """The first ``size`` characters of a word, or the last −``size``; None for one that is shorter.
 
     >>> cut("dogs", 3), cut("dogs", -1), cut("dogs", 5)
     ('dog', 's', None)
     """
-    if text is None or len(text) < abs(size):
+    if len(word) < abs(size):
         return None
-    return text[size:] if size < 0 else text[: size or None]
+    return word[size:] if size < 0 else word[:size]
 
 
-FUNCTIONS: dict[str, Callable[[str, int], str | None]] = {  # of a word and a size, which is 0 but for affixes
-    "x": cut,
-    "lower": lambda word, _: word.lower(),
-    "shape": lambda word, _: shape(word),
-    "short": lambda word, _: short(word),
-    "marks": lambda word, _: marks(word),
-    "prefix": cut,
-    "suffix": lambda word, size: cut(word, -size),
-}
+FUNCTIONS: dict[str, Callable[[str], str | None]] = {
+    "x": str, "lower": str.lower, "shape": shape, "short": short, "marks": marks
+}  # fmt: skip
+AFFIXES = {"prefix": 1, "suffix": -1}  # the factors of sizes for ``cut``
 
 
 def read_patterns(lines: Iterable[str]) -> list[Pattern]:
@@ -131,9 +122,9 @@ def read_patterns(lines: Iterable[str]) -> list[Pattern]:
         elif any(text.count("%") != text.count("%%") * 2 for text in texts):
             wrong = f"found {line!r}; expected a macro as %x[-1,0] after %"
         for name, size, *_ in macros:
-            if name not in FUNCTIONS:
-                wrong = wrong or f"unknown function {name!r}; {nearest(name, FUNCTIONS)}"
-            elif (name in SIZED) != (size > 0):
+            if name not in FUNCTIONS | AFFIXES:
+                wrong = wrong or f"unknown function {name!r}; {nearest(name, FUNCTIONS | AFFIXES)}"
+            elif (name in AFFIXES) != (size > 0):
                 wrong = wrong or f"found {name}{size or ''}; expected x, prefix3, ..."
         if wrong:
             raise RecipeError(f"line {number}: {wrong}", key="features.templates")
@@ -141,16 +132,10 @@ def read_patterns(lines: Iterable[str]) -> list[Pattern]:
     return patterns
 
 
-def template_file(path: str | Path) -> list[str]:
-    """The lines of a file of templates."""
-    with open_stream(path) as stream:
-        return decoded(b"".join(iter(lambda: stream.read(1 << 16), b""))).splitlines()
-
-
 def default_patterns(width: int) -> list[str]:
     """The lines of the default set for tokens of this many columns: words, affixes, shapes, windows of all columns."""
     lower = [f"%lower[{row},0]" for row in range(-2, 3)]
-    texts = ["%x[0,0]", *lower, *(f"%{kind}{size}[0,0]" for kind in SIZED for size in range(1, 5))]
+    texts = ["%x[0,0]", *lower, *(f"%{kind}{size}[0,0]" for kind in AFFIXES for size in range(1, 5))]
     texts += ["/".join(lower[1:3]), "/".join(lower[2:4]), "/".join((lower[1], lower[3]))]
     texts += ["%shape[0,0]", *(f"%short[{row},0]" for row in (-1, 0, 1)), "%marks[0,0]"]
     texts += [f"%suffix3[{row},0]" for row in (-1, 1)]
@@ -227,8 +212,9 @@ class _View:
         name, size, _, column = macro
         if (name, size, column) not in self._values:
             words, tokens = self._words(column)
-            texts = [self._text(FUNCTIONS[name](word, size)) for word in words]
-            self._values[name, size, column] = np.array(texts, np.int64)[tokens]
+            cuts = name in AFFIXES
+            texts = [cut(word, AFFIXES[name] * size) if cuts else FUNCTIONS[name](word) for word in words]
+            self._values[name, size, column] = np.array([*map(self._text, texts)], np.int64)[tokens]
         values = self._values[name, size, column]
         positions = np.arange(self.size) + macro.row
         before, behind = self._first - positions, positions - self._end + 1

@@ -304,8 +304,8 @@ def k_best(chains: Chains, weights: np.ndarray, k: int) -> tuple[np.ndarray, np.
     M = room.emissions.shape[0]
     scores, labels = np.full((chains.example_count, k), -np.inf), np.full((k, chains.rows.size - 1), UNKNOWN, np.int32)
     ways = Ways(
-        np.empty((M, K, k), kind), np.empty((M, K, k, 2), np.int32), np.empty((M, K), np.int32), np.empty(K, np.int32),
-        np.zeros(K, kind),
+        np.empty((M, K, k), kind), np.zeros((M, K, k, 2), np.int32), np.empty((M, K), np.int32),
+        np.empty((k, 2), np.int32), np.empty(K, np.int32), np.zeros(K, kind),
     )  # fmt: skip
     find_k_best(chains, predictor_with(weights), room, ways, scores, labels)
     return scores, labels
@@ -326,18 +326,28 @@ class Ways(NamedTuple):
     scores: np.ndarray  # [M, K, k]
     steps: np.ndarray  # int32 [M, K, k, 2]: the next label, and which of its ways
     sizes: np.ndarray  # int32 [M, K]: how many there are
+    firsts: np.ndarray  # int32 [k, 2]: the labels that the k best of all begin with, and which of their ways
     heads: np.ndarray  # int32 [K]: scratch, how many of each label's ways have been taken
     zeros: np.ndarray  # [K]
 
 
 @kernel
-def best_head(bonus: np.ndarray, scores: np.ndarray, sizes: np.ndarray, heads: np.ndarray) -> int:
-    """The label whose next way is best, with a ``bonus`` for each label; −1 where all are taken."""
-    top, highest = -1, -np.inf
-    for y in range(heads.shape[0]):
-        if heads[y] < sizes[y] and bonus[y] + scores[y, heads[y]] > highest:
-            top, highest = y, bonus[y] + scores[y, heads[y]]
-    return top
+def merge_ways(
+    bonus: np.ndarray, scores: np.ndarray, sizes: np.ndarray, heads: np.ndarray, best: np.ndarray, steps: np.ndarray
+) -> int:
+    """The k best of the ways from all labels, with a ``bonus`` for each label: their scores, labels and numbers among
+    the ways of these; returns how many there are."""
+    heads[:] = 0
+    for count in range(best.shape[0]):
+        top, highest = -1, -np.inf
+        for y in range(heads.shape[0]):
+            if heads[y] < sizes[y] and bonus[y] + scores[y, heads[y]] > highest:
+                top, highest = y, bonus[y] + scores[y, heads[y]]
+        if top < 0:
+            return count
+        best[count], steps[count, 0], steps[count, 1] = highest, top, heads[top]
+        heads[top] += 1
+    return int(best.shape[0])
 
 
 @kernel
@@ -345,7 +355,6 @@ def find_k_best(
     chains: Chains, state: Predictor, room: ChainRoom, ways: Ways, scores: np.ndarray, labels: np.ndarray
 ) -> None:
     """The k best labels of all examples; an example without tokens has one, of score 0."""
-    K, heads, k = ways.heads.shape[0], ways.heads, scores.shape[1]
     read_transitions(chains, state, room)
     for i in range(chains.starts.shape[0] - 1):
         length, first = score_tokens(chains, i, state, room), chains.starts[i]
@@ -354,33 +363,22 @@ def find_k_best(
             continue
         for back in range(length):
             t = length - 1 - back
-            for x in range(K):
-                emission, count = room.emissions[t, x], 0
-                if emission > -np.inf and back == 0:
-                    ways.scores[t, x, 0], count = emission, 1
-                heads[:] = 0
-                while emission > -np.inf and back > 0 and count < k:
-                    y = best_head(room.transitions[:, x], ways.scores[t + 1], ways.sizes[t + 1], heads)
-                    if y < 0:
-                        break
-                    ways.scores[t, x, count] = emission + (room.transitions[y, x] + ways.scores[t + 1, y, heads[y]])
-                    ways.steps[t, x, count, 0], ways.steps[t, x, count, 1] = y, heads[y]
-                    heads[y] += 1
-                    count += 1
-                ways.sizes[t, x] = count
-        heads[:] = 0
-        for r in range(k):
-            label: Any = best_head(ways.zeros, ways.scores[0], ways.sizes[0], heads)
-            if label < 0:
-                break
-            way: Any = np.int64(heads[label])
-            scores[i, r] = ways.scores[0, label, way]
-            heads[label] += 1
+            for x in range(ways.heads.shape[0]):
+                count, best = 1, ways.scores[t, x]
+                if back == 0:
+                    best[0] = 0.0
+                else:
+                    bonus, steps = room.transitions[:, x], ways.steps[t, x]
+                    count = merge_ways(bonus, ways.scores[t + 1], ways.sizes[t + 1], ways.heads, best, steps)
+                for r in range(count):
+                    best[r] += room.emissions[t, x]
+                ways.sizes[t, x] = count if room.emissions[t, x] > -np.inf else 0
+        count = merge_ways(ways.zeros, ways.scores[0], ways.sizes[0], ways.heads, scores[i], ways.firsts)
+        for r in range(count):
+            step = ways.firsts[r]
             for t in range(length):
-                labels[r, first + t] = label
-                if t + 1 < length:
-                    step = ways.steps[t, label, way]
-                    label, way = np.int64(step[0]), np.int64(step[1])
+                labels[r, first + t] = step[0]
+                step = ways.steps[t, step[0], step[1]]
 
 
 @kernel

@@ -16,11 +16,17 @@ from rerank.contrib.structures.attributes import (
     TokenFeatures,
     default_patterns,
     read_patterns,
-    template_file,
 )
 from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode
 from rerank.contrib.structures.metrics import LabelMetric, has_spans, parts_of, span_form
-from rerank.contrib.structures.readers import SequenceReader, TaggedSentence, join_tags, sentences_of, sequence_readers
+from rerank.contrib.structures.readers import (
+    SequenceReader,
+    TaggedSentence,
+    join_tags,
+    sentences_of,
+    sequence_readers,
+    text_lines,
+)
 from rerank.contrib.structures.recipe import TaggingRecipe, TokenFeatureSettings, check_labels
 from rerank.contrib.structures.tagger import Tagger, Tagging, token_rows
 from rerank.contrib.structures.training import ChainProblem
@@ -67,7 +73,7 @@ def token_features_of(settings: TokenFeatureSettings, width: int) -> TokenFeatur
         elif item == "B" or (item.startswith(("U", "B")) and ":" in item):
             lines.append(item)
         else:
-            lines += template_file(item)
+            lines += [line for _, line in text_lines(item)]
     return TokenFeatures(read_patterns(lines))
 
 
@@ -89,13 +95,14 @@ def label_mask(labels: Sequence[str], how: str, sequences: Iterable[Sequence[str
             log.warning(f"{message}, or, if they are tags, set constraints: none and metric: tags", form, label)
         return free
     parts = [*map(parts_of, labels)]
-    has_ends = any(part in "ES" for part, _ in parts)  # BIOES: a span ends with E
-    mask = free.copy()
-    for k, (part, kind) in enumerate([*parts, ("O", "")]):  # the start is like O
-        for j, (following, other) in enumerate(parts):
-            goes_on = following in "IE" and part in "BI" and kind == other
-            mask[k, j] = goes_on if following in "IE" else not (has_ends and part in "BI")
-    mask[K + 1] = [not (has_ends and part in "BI") for part, _ in parts]
+    has_ends, outside = any(part in "ES" for part, _ in parts), ("O", "")  # BIOES: a span ends with E
+
+    def may_follow(before: tuple[str, str], after: tuple[str, str]) -> bool:
+        is_open = before[0] in "BI"
+        return (is_open and before[1] == after[1]) if after[0] in "IE" else not (has_ends and is_open)
+
+    steps = [[may_follow(before, after) for after in parts] for before in [*parts, outside]]
+    mask = np.array([*steps, [may_follow(part, outside) for part in parts]], np.uint8)
     number = {label: k for k, label in enumerate(labels)}
     for sequence in sequences:
         ids = [number[label] for label in sequence if label in number]

@@ -4,6 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.settings import change
 from rerank.runs import experiment
 from rerank.runs.compared import Compared
-from rerank.runs.experiment import Kind, Metrics, Stages, code_of
+from rerank.runs.experiment import Content, Kind, Metrics, Stages, code_of
 from rerank.runs.report import results as report
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import TextTable, count, fixed
@@ -150,7 +151,8 @@ class TaggingKind(Kind[TaggingRecipe]):
     def train(self, work: Stages) -> dict[str, int]:
         dev = self.recipe.data.dev
         for single in self.singles:
-            run = TaggingRun(single, self._tagger_of(single))
+            settings = single.recipe.model_dump(mode="json", exclude={"name", "about", "quick", "rerank", "examples"})
+            run = TaggingRun(single, Tagger.of(*self.once(self.files, settings, partial(self._content, single.recipe))))
             if dev is not None:
                 run.dev = self._compared(dev, {"dev": self._guess(run, dev)}).score("dev")
                 log.info("%s: %s on %s", single.name, self.metric.text(run.dev), dev)
@@ -159,16 +161,10 @@ class TaggingKind(Kind[TaggingRecipe]):
             work.append({"run": single.name, "seed": single.recipe.seed, **line} for line in history)
         return {"results": len(self.runs)}
 
-    def _tagger_of(self, single: Single[Any]) -> Tagger:
-        """Train the tagger of a single run, or load it if it was trained before."""
-        recipe, dev = single.recipe, self.recipe.data.dev
-        settings = recipe.model_dump(mode="json", exclude={"name", "about", "quick", "rerank", "examples"})
-        work = self.work(self.files, settings)
-        if (progress := work.load()) is not None:
-            return Tagger.of(*progress)
-        tagger = fitting.train_tagger(recipe, self.train_sentences, self.sentences[dev] if dev else None)
-        work.save(*tagger.content())
-        return tagger
+    def _content(self, recipe: TaggingRecipe) -> Content:
+        """The content of the tagger that a recipe of a single run makes."""
+        dev = self.recipe.data.dev
+        return fitting.train_tagger(recipe, self.train_sentences, self.sentences[dev] if dev else None).content()
 
     @property
     def best(self) -> TaggingRun:

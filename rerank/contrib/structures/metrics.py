@@ -19,7 +19,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
-from rerank.contrib.structures.readers import split_tag
+from rerank.contrib.structures.readers import split_tag, split_tags
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import NOTHING, NUMBER, NUMBER_OFFSET, TEXT_END, TEXT_START, TextTemplate
 from rerank.kernels.compile import kernel
@@ -81,17 +81,6 @@ def has_spans(labels: Iterable[str]) -> bool:
     return prefixes <= PREFIXES.keys() and any("-" in label for label in labels)
 
 
-def labels_of(text: bytes) -> list[str]:
-    """The labels of the words of a text.
-
-    Raises DataError: a word without one.
-    """
-    pairs = [split_tag(word) for word in decoded(text).split()]
-    if bare := next((label for word, label in pairs if not (word and label)), None):
-        raise DataError(f"found {bare[:40]!r}; expected a word, a slash and its label")
-    return [label for _, label in pairs]
-
-
 class LabelMetric(TextMetric):
     """A metric of labels: of what they say of a sentence, its items, some are right."""
 
@@ -128,9 +117,9 @@ class LabelMetric(TextMetric):
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         check_references(references)
-        right = labels_of(references[0])
+        right, *guesses = ([tag for _, tag in split_tags(decoded(text))] for text in (references[0], *texts))
         (reference,), _ = self.rows([right], [right])
-        return reference, self.rows(map(labels_of, texts), [right] * len(texts))[1]
+        return reference, self.rows(guesses, [right] * len(texts))[1]
 
 
 @dataclass(frozen=True)

@@ -141,11 +141,7 @@ class SlashReader(SequenceReader):
         return ((number, [line]) for number, line in text_lines(path) if line.split())
 
     def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:  # noqa: ARG002
-        pairs = [split_tag(part, self.mark) for part in rows[0].split()]
-        for word, tag in pairs:
-            if not (word and tag):
-                pair = f"found {(word + self.mark + tag if word else tag)[:40]!r}"
-                raise Problem("label", f"{pair}; expected a word and a tag with {self.mark!r} between them")
+        pairs = split_tags(rows[0], self.mark)
         return TaggedSentence(tuple((word,) for word, _ in pairs), tuple(tag for _, tag in pairs))
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
@@ -177,6 +173,16 @@ def split_tag(text: str, mark: str = "/") -> tuple[str, str]:
     match = re.fullmatch(rf"(.+)(?<!\\){re.escape(mark)}(.+)", text, re.DOTALL) if "\\" in text else None
     word, label = match.groups() if match else text.rpartition(mark)[::2]
     return word, label.replace(f"\\{mark}", mark)
+
+
+def split_tags(text: str, mark: str = "/") -> list[tuple[str, str]]:
+    """The words of a text with their labels; a ``Problem`` if one has none."""
+    pairs = [split_tag(part, mark) for part in text.split()]
+    for word, tag in pairs:
+        if not (word and tag):
+            pair = f"found {(word + mark + tag if word else tag)[:40]!r}"
+            raise Problem("label", f"{pair}; expected a word and a tag with {mark!r} between them")
+    return pairs
 
 
 DOCUMENT, _FIELD = "-DOCSTART-", re.compile("[^ \t]+")

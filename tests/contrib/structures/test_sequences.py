@@ -17,7 +17,6 @@ from rerank.contrib.structures.attributes import (
     TokenFeatures,
     default_patterns,
     read_patterns,
-    template_file,
 )
 from rerank.contrib.structures.metrics import SpanScore, TagAccuracy, label_view, spans_of
 from rerank.contrib.structures.readers import (
@@ -29,6 +28,7 @@ from rerank.contrib.structures.readers import (
     TaggedTrees,
     WordReader,
     sentences_of,
+    text_lines,
 )
 from rerank.features.template import SETS
 from rerank.metrics.significance import compare
@@ -221,7 +221,7 @@ def test_texts_are_words_with_labels() -> None:
     assert metric.gain(np.zeros(2), np.zeros(1)) == 1.0
     assert TagAccuracy().counts([["A", "B"]], [["A", "A"]]) == {"A": [1, 1, 2], "B": [0, 1, 0]}
     assert TagAccuracy().stats([rb"a/N\/A b/c/X"], [rb"a/N\/A b/c/Y"])[1].tolist() == [[1]]
-    for texts, message in (([b"a/O"], "found 1 labels for 2 words"), ([b"a b/O"], "expected a word, a slash")):
+    for texts, message in (([b"a/O"], "found 1 labels for 2 words"), ([b"a b/O"], "expected a word and a tag")):
         with pytest.raises(DataError, match=message):
             metric.stats(texts, [b"a/b/B-X c/O"])
     for label, message in (("NN", "I-NP$"), ("B_X", "write B-X for it"), ("X-I", "write I-X"), ("s-x", "write S-x")):
@@ -251,7 +251,7 @@ def plain(line: str, tokens: Tokens, i: int) -> str | None:
         if name in ("prefix", "suffix"):
             found = None if len(word) < size else word[:size] if name == "prefix" else word[len(word) - size :]
         else:
-            found = FUNCTIONS[name](word, 0)
+            found = FUNCTIONS[name](word)
         missing |= found is None
         return found or ""
 
@@ -311,7 +311,7 @@ def test_bad_templates_are_named(line: str, message: str) -> None:
 
 def test_a_template_file_and_a_column_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "t").write_text(CRFPP)
-    patterns = read_patterns(template_file(tmp_path / "t"))
+    patterns = read_patterns(line for _, line in text_lines(tmp_path / "t"))
     assert len(patterns) == 5
     with pytest.raises(RecipeError, match="looks at column 1; the tokens have 1"):
         TokenFeatures(patterns).learn([[("a",)]])
