@@ -417,7 +417,7 @@ def test_roles_that_are_named(tmp_path: Path) -> None:
             "'a' or 'b' could tell the lists; say",
         ),
         (
-            [{"qid": f"{k}", "response": t, "judge": j, "lm": k} for k in range(300) for t in "xy" for j in "abc"],
+            [{"qid": f"{k}", "response": t, "judge": j, "lm": k} for j in "abc" for k in range(600) for t in "xy"],
             "each text stands in 3 rows of its list, one for each 'judge'; if these are judgements",
         ),
     ],

@@ -102,10 +102,29 @@ def as_lists(
             yield number, Problem("text", f"found {show(item.get(lacking))} under {lacking!r}, {how}")
         else:
             yield number, item if own is None else _make_list(own, [item], grader, extra_keys)
+    problem = None if live else _judged([*groups.values()], {*user_roles, *extra_keys})
     for number, form, rows in groups.values():
-        first = repr(rows[0].get("filter"))
-        yield number, _make_list(form, [row for row in rows if repr(row.get("filter")) == first], grader, extra_keys)
+        same = [row for row in rows if repr(row.get("filter")) == repr(rows[0].get("filter"))]
+        yield number, problem or _make_list(form, same, grader, extra_keys)
     grader.say(lines.path)
+
+
+def _judged(groups: Sequence[tuple[int, Roles, list[Object]]], named: set[str]) -> Problem | None:
+    """The problem of rows of which as many have each text of a list, as what several judges say of a candidate has;
+    named: the keys that the user knows."""
+    rows = [row for _, roles, every in groups for row in every if not roles.form]
+    texts = [(k, repr(first_of(row, roles.text))) for k, (_, roles, every) in enumerate(groups) for row in every]
+    counts = Counter(texts)
+    if len(sizes := {*counts.values()}) != 1 or len(counts) in (len(groups), len(rows)) or len(rows) < len(texts):
+        return None  # lists of one text, or candidates that differ
+    values = {key: [repr(row.get(key)) for row in rows] for key in keys_of(rows)}
+    tell = {key: len({*own}) for key, own in values.items() if len({*zip(texts, own, strict=True)}) == len(rows)}
+    if not tell or not named.isdisjoint(tell):
+        return None
+    key = min(tell, key=lambda key: tell[key])
+    message = f"each text stands in {sizes.pop()} rows of its list, one for each {key!r}; if these are judgements of "
+    message += f"one candidate, write them into one row; if they are candidates, say --roles {key}=unused"
+    return Problem("text", message)
 
 
 def _missing(objects: Sequence[Object], roles: Mapping[str, str], needs: Sequence[str]) -> dict[str, str]:

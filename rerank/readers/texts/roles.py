@@ -136,8 +136,6 @@ def roles_of(
     form = (None if by_role else known_form(objects)) or _of_lists(objects, by_role) or of_rows(objects, by_role)
     if form is None:
         return None
-    if not (form.many or form.form or live):
-        _check_rows(form, objects, {*roles, *extra_keys})
     lists = list[Object]()
     for item in filter(form.fits, objects):
         with suppress(Problem):  # those that cannot be used are left to who reads them all
@@ -278,23 +276,6 @@ def _rows_with(
             message = f"{group!r} alone or with {key!r} could tell the lists; say --roles {group}=group (roles of the "
             raise Problem("text", f"{message}reader), or write both under one key")
     return Roles(keys={group: object, text: object}, group=(group,), text=(text,)) if group else None
-
-
-def _check_rows(form: Roles, rows: Sequence[Object], named: set[str]) -> None:
-    """Raises Problem where each text stands in as many rows of its list, as what several judges say of it does."""
-    texts = [(form.shared(row), repr(first_of(row, form.text))) for row in rows]
-    sizes = [*Counter(texts).values()][:-1]  # the last ones may follow the sample
-    if len({*sizes}) != 1 or sizes[0] == 1 or len(dict(texts)) > len(sizes):  # a list has one text
-        return
-    values = {key: [repr(row.get(key)) for row in rows] for key in keys_of(rows)}
-    tell = {key: len({*own}) for key, own in values.items() if len({*zip(texts, own, strict=True)}) == len(rows)}
-    if tell and named.isdisjoint(tell):
-        key = min(tell, key=lambda key: tell[key])
-        message = (
-            f"each text stands in {sizes[0]} rows of its list, one for each {key!r}; if these are judgements of one "
-        )
-        message += f"candidate, write them into one row; if they are candidates, say --roles {key}=unused"
-        raise Problem("text", message)
 
 
 def _sides(form: Roles, objects: Sequence[Object], roles: Mapping[str, str]) -> dict[str, Any]:
