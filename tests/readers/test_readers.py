@@ -417,8 +417,14 @@ def test_roles_that_are_named(tmp_path: Path) -> None:
             "'a' or 'b' could tell the lists; say",
         ),
         (
-            [{"qid": f"{k}", "response": t, "judge": j, "lm": k} for j in "abc" for k in range(600) for t in "xy"],
-            "each text stands in 3 rows of its list, one for each 'judge'; if these are judgements",
+            [
+                {"qid": f"{k}", "response": t, "judge": j, "lm": k}
+                for j in "abc"
+                for k in range(600)
+                for t in "xy"
+                if (j, t) != ("c", "y")
+            ],
+            "each text stands in several rows of its list, one for each 'judge'; if these are judgements",
         ),
     ],
 )

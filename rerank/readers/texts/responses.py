@@ -102,28 +102,28 @@ def as_lists(
             yield number, Problem("text", f"found {show(item.get(lacking))} under {lacking!r}, {how}")
         else:
             yield number, item if own is None else _make_list(own, [item], grader, extra_keys)
-    problem = None if live else _judged([*groups.values()], {*user_roles, *extra_keys})
+    judged = None if live else _judged([*groups.values()], {*user_roles, *extra_keys})
     for number, form, rows in groups.values():
         same = [row for row in rows if repr(row.get("filter")) == repr(rows[0].get("filter"))]
-        yield number, problem or _make_list(form, same, grader, extra_keys)
+        yield number, judged or _make_list(form, same, grader, extra_keys)
     grader.say(lines.path)
 
 
 def _judged(groups: Sequence[tuple[int, Roles, list[Object]]], named: set[str]) -> Problem | None:
-    """The problem of rows of which as many have each text of a list, as what several judges say of a candidate has;
-    named: the keys that the user knows."""
-    rows = [row for _, roles, every in groups for row in every if not roles.form]
-    texts = [(k, repr(first_of(row, roles.text))) for k, (_, roles, every) in enumerate(groups) for row in every]
-    counts = Counter(texts)
-    if len(sizes := {*counts.values()}) != 1 or len(counts) in (len(groups), len(rows)) or len(rows) < len(texts):
-        return None  # lists of one text, or candidates that differ
-    values = {key: [repr(row.get(key)) for row in rows] for key in keys_of(rows)}
-    tell = {key: len({*own}) for key, own in values.items() if len({*zip(texts, own, strict=True)}) == len(rows)}
+    """The problem of rows of which several have each text of a list: of judges, if each has several texts; named: the
+    keys that the user knows."""
+    rows = [(k, form, row) for k, (_, form, every) in enumerate(groups) for row in every if not form.form]
+    own = [(k, first_of(row, form.text)) for k, form, row in rows]
+    texts = [(k, text if isinstance(text, str) else repr(text)) for k, text in own]
+    if min(Counter(texts).values(), default=1) == 1:
+        return None
+    keys = keys_of(row for *_, row in rows)
+    pairs = {key: [(k, repr(row.get(key))) for k, _, row in rows] for key in keys}
+    tell = [key for key in keys if len({*zip(texts, pairs[key], strict=True)}) == len(rows) > len({*pairs[key]})]
     if not tell or not named.isdisjoint(tell):
         return None
-    key = min(tell, key=lambda key: tell[key])
-    message = f"each text stands in {sizes.pop()} rows of its list, one for each {key!r}; if these are judgements of "
-    message += f"one candidate, write them into one row; if they are candidates, say --roles {key}=unused"
+    message = f"each text stands in several rows of its list, one for each {tell[0]!r}; if these are judgements of one "
+    message += f"candidate, write them into one row; if they are candidates, say --roles {tell[0]}=unused"
     return Problem("text", message)
 
 
