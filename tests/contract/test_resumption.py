@@ -125,7 +125,7 @@ def work(request: pytest.FixtureRequest) -> Done:
     return partial(RUNNING[kind], request.getfixturevalue("small_data"))
 
 
-@pytest.mark.parametrize(("work", "after"), zip(KINDS, cycle([1, 2]), strict=False), indirect=["work"])
+@pytest.mark.parametrize(("work", "after"), list(zip(KINDS, cycle([1, 2]), strict=False)), indirect=["work"])
 def test_what_was_broken_off_is_resumed(work: Done, after: int, tmp_path: Path) -> None:
     with broken_off(0) as whole:
         expected = work(tmp_path / "whole", "key")

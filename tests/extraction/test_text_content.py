@@ -316,7 +316,7 @@ def test_blocks_give_what_lists_give(features: dict[str, Any], tmp_path: Path, m
 
 @pytest.mark.parametrize(
     ("seed", "options"),
-    enumerate([{}, {}, {"duplicates": "drop"}, {"ids": "ordinal", "dense": ("n",)}, {"base": "lm"}], start=4),
+    [*enumerate([{}, {}, {"duplicates": "drop"}, {"ids": "ordinal", "dense": ("n",)}, {"base": "lm"}], start=4)],
 )
 def test_runs_are_read_as_lists_are(seed: int, options: dict[str, Any], tmp_path: Path) -> None:
     place = tmp_path / "lists.jsonl.gz"

@@ -1,18 +1,29 @@
-"""Treebanks as they are shipped: folders, patterns and lists of files, in order, each tree once."""
+"""Treebanks as they are shipped, each tree once; lists of parses, bad ones in their places with the reason; words that
+are written in several ways have one form on both sides."""
 
 import gzip
+import io
 import json
 import os
+import re
 import threading
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 import small
 from commands import Command, refused
+from outcomes import good, outline, problem_of
 from pairs import read_pairs
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import GOLD, bracket_words, no_changes, normal_trees, normal_word, parse_brackets, yield_words
+from rerank.metrics.evaluation import evaluate, refused_list
+from rerank.metrics.parseval import Parseval
+from rerank.readers.lists import Lists
+from rerank.readers.reader import SkipCount
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.treebank import read_treebank, treebank_files
 from rerank.runs import experiment
@@ -152,3 +163,272 @@ def test_recipes_and_commands_take_treebanks(small_data: Path, tmp_path: Path, r
     assert (
         len(json.loads((tmp_path / "runs" / "a" / "model" / "model.json").read_text())["about"]["files"]["gold"]) == 5
     )
+
+
+A = b"2\ta\n-1.5\n(S1 (NN one))\n-2.25\n(S1 (NN two))\n\n"
+B = b"1\tb\n-3\n(S1 (NN three))\n\n"
+C = b"1\tc\n-4.5\n(S1 (NN four))\n\n"
+
+
+def read(tmp_path: Path, data: bytes, reader: CharniakReader | None = None) -> list[Lists]:
+    path = tmp_path / "lists"
+    path.write_bytes(data)
+    return list((reader or CharniakReader()).read(path))
+
+
+def test_a_list_has_its_texts_scores_and_lines(tmp_path: Path) -> None:
+    first, second = map(good, read(tmp_path, A + B))
+    assert (first.id, first.line, first.path) == ("a", 1, str(tmp_path / "lists"))
+    assert first.texts == [b"(S1 (NN one))", b"(S1 (NN two))"]
+    assert list(first.lines) == [3, 5]
+    assert first.scores.tolist() == [[-1.5], [-2.25]]
+    assert first.base.dtype == np.float64
+    assert first.base.tolist() == [-1.5, -2.25]
+    assert (second.id, second.line, list(second.lines), second.base.tolist()) == ("b", 7, [9], [-3.0])
+
+
+def test_headers(tmp_path: Path) -> None:
+    tail = b"\n-1\n(NN x)\n\n"
+    heads = [b"1", b"1 wsj 0001 (x)", b"1\t\tid ", b" 1  7"]
+    found = read(tmp_path, b"".join(head + tail for head in heads))
+    assert outline(found) == [("0", 1), ("wsj 0001 (x)", 1), ("id", 1), ("7", 1)]
+    numbered = read(tmp_path, b"".join(head + tail for head in heads), CharniakReader(ids="ordinal"))
+    assert outline(numbered) == [("0", 1), ("1", 1), ("2", 1), ("3", 1)]
+
+
+def test_lists_without_candidates_are_valid(tmp_path: Path) -> None:
+    for blank in (b"\n", b""):
+        found = read(tmp_path, b"0\tnone\n" + blank + A + b"0\tmore\n" + blank + B + b"0\tlast")
+        assert outline(found) == [("none", 0), ("a", 2), ("more", 0), ("b", 1), ("last", 0)]
+        empty = good(found[0])
+        assert (empty.base.shape, empty.scores.shape[0], list(empty.candidates)) == ((0,), 0, [])
+
+
+def test_several_scores_and_the_column_of_the_base(tmp_path: Path) -> None:
+    data = b"2\ta\n0.5\t-1 3e2\n(NN x)\n.25 -2 1\n(NN y)\n"
+    first = good(read(tmp_path, data)[0])
+    assert first.scores.tolist() == [[0.5, -1, 300], [0.25, -2, 1]]
+    assert first.base.tolist() == [0.5, 0.25]
+    assert good(read(tmp_path, data, CharniakReader(score=1))[0]).base.tolist() == [-1, -2]
+    (bad,) = read(tmp_path, data, CharniakReader(score=3))
+    assert (bad.problem.reason, bad.line) == ("columns", 2)
+    assert "found 3 scores" in bad.problem.message
+
+
+def test_white_space_before_trees_and_scores(tmp_path: Path) -> None:
+    found = read(tmp_path, b"2\tx\n  -1 \n\t(NN x) \n -2\n (NN y)\n\n" + B)
+    assert outline(found) == [("x", 2), ("b", 1)]
+    assert good(found[0]).base.tolist() == [-1, -2]
+
+
+BAD = {
+    # reason, what it is, the bad list's line in error (from 1), part of the message
+    "garbage header": ("header", b"x\ty\n-1\n(NN x)\n\n", 1, "expected its header"),
+    "endless count": ("header", b"9" * 5000 + b"\tx\n-1\n(NN x)\n\n", 1, "..."),
+    "tree first": ("header", b"(NN x)\n\n", 1, "'(NN x)'"),
+    "tree for an id": ("header", b"1\t( (NN x) )\n\n", 1, "expected its header"),
+    "one missing": ("too few", b"3\tx\n-1\n(NN x)\n-2\n(NN y)\n\n", 6, "says 3 candidates; found 2"),
+    "tree missing": ("too few", b"2\tx\n-1\n(NN x)\n-2\n\n", 5, "found 1 and a score without its tree"),
+    "blank inside": ("too few", b"2\tx\n-1\n(NN x)\n\n-2\n(NN y)\n\n", 4, "found 1"),
+    "a large claim": ("too few", b"999999999\tx\n" + b"-1\n(NN x)\n" * 9000 + b"\n", 18002, "found 9000"),
+    "one more": ("too many", b"1\tx\n-1\n(NN x)\n-2.5\n(NN y)\n\n", 4, "found '-2.5'"),
+    "one more, indented": ("too many", b"1\tx\n-1\n  (NN x)\n-2.5\n(NN y)\n\n", 4, "found '-2.5'"),
+    "a word": ("score", b"2\tx\n-1\n(NN x)\nhigh\n(NN y)\n\n", 4, "found 'high'"),
+    "no score": ("score", b"2\tx\n-1\n(NN x)\n(NN y)\n-2\n\n", 4, "found '(NN y)'"),
+    "white space": ("too few", b"1\tx\n \n(NN x)\n\n", 2, "found 0"),
+    "nan": ("infinite score", b"2\tx\n-1\n(NN x)\nnan\n(NN y)\n\n", 4, "found 'nan'"),
+    "overflow": ("infinite score", b"1\tx\n1 1e999\n(NN x)\n\n", 2, "1e999"),
+    "columns": ("columns", b"2\tx\n-1 2\n(NN x)\n-1\n(NN y)\n\n", 4, "found 1 scores; most candidates of the list"),
+    "a word for a tree": ("tree", b"1\tx\n-1\nNN\n\n", 3, "found 'NN'; expected the candidate's tree"),
+    "nul": ("nul", b"1\tx\n-1\n(NN \0)\n\n", 3, "NUL"),
+    "nul in the id": ("nul", b"1\tx\0\n-1\n(NN y)\n\n", 1, "NUL"),
+    "used id": ("duplicate id", b"1\ta\n-1\n(NN y)\n\n", 1, "list at line 1; the reader's option ids: ordinal"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_lists_stand_in_their_places(tmp_path: Path, name: str) -> None:
+    reason, data, line, message = BAD[name]
+    found = read(tmp_path, A + data + B + C)
+    bad = found[1]
+    assert [kind for _, kind in outline(found)] == [2, reason, 1, 1]
+    assert [one.id for one in (found[0], *found[2:])] == ["a", "b", "c"]
+    assert (problem_of(bad).path, problem_of(bad).line) == (str(tmp_path / "lists"), A.count(b"\n") + line)
+    assert message in problem_of(bad).message
+    assert bad.id == {"header": "1", "duplicate id": "a"}.get(reason, bad.id)
+    assert [kind for _, kind in outline(read(tmp_path, A + data.rstrip()))] == [2, reason]  # at the end of a file
+
+
+@pytest.mark.parametrize("reason", ["too few", "header"])
+def test_lists_without_ids_and_damaged_headers_behind_a_bad_list(tmp_path: Path, reason: str) -> None:
+    bare = {"too few": b"1\n\n", "header": b"x\n-1\n(NN x)\n\n"}[reason]
+    found = read(tmp_path, BAD["one missing"][1] + bare + b"1\n-1\n(NN x)\n\n" + b"0\n\n" + C)
+    assert outline(found) == [("x", "too few"), ("1", reason), ("2", 1), ("3", 0), ("c", 1)]
+
+
+@pytest.mark.parametrize("name", [name for name, bad in BAD.items() if bad[0] not in ("header", "too many")])
+def test_the_next_list_is_found_without_blank_lines_too(tmp_path: Path, name: str) -> None:
+    reason, data, _, _ = BAD[name]
+    if name != "blank inside":
+        data = data.replace(b"\n\n", b"\n")
+    text = A.replace(b"\n\n", b"\n") + data + B.replace(b"\n\n", b"\n") + C
+    assert [kind for _, kind in outline(read(tmp_path, text))] == [2, reason, 1, 1]
+
+
+def test_write_gives_back_what_was_read(tmp_path: Path) -> None:
+    text = A.replace(b"-2.25", b"-2.25\t0.1").replace(b"-1.5", b"-1.5\t1e-300") + B.replace(b"-3", b"-3.0")
+    out = io.BytesIO()
+    for nbest in read(tmp_path, text + b"0\tnone\n\n"):
+        CharniakReader().write(out, good(nbest))
+    assert out.getvalue() == text + b"0\tnone\n\n"
+
+
+# Forms, with the ways to write them.
+WAYS = {
+    "1/2": [r"1\/2"],
+    "S&P*": [r"S&P\*"],
+    '"': ["``", "''", "“", "”", "„"],
+    "'": ["`", "‘", "’"],
+    "don't": ["don’t"],
+    "-LRB-": ["("],
+    "-RRB-": [")"],
+    "-LSB-a-RSB-": ["[a]"],
+    "-LCB--RCB-": ["{}"],
+    "5'": ["5’"],
+    "5''": ["5’’"],
+    "*T*-1": [],
+    "und": [],
+}
+
+
+@pytest.mark.parametrize(("form", "way"), [(form, way) for form, ways in WAYS.items() for way in [form, *ways]])
+def test_a_word_has_one_form(form: str, way: str) -> None:
+    assert normal_word(way) == form
+
+
+def words_of(text: str) -> tuple[list[str], Counter[str]]:
+    symbols, changed = SymbolTable(), no_changes()
+    trees = normal_trees(parse_brackets(bracket_words([text.encode()]), symbols), symbols, changed, GOLD)
+    return yield_words(trees, 0, symbols), changed
+
+
+def test_trees_are_normalized_and_changes_counted() -> None:
+    found, changed = words_of(r"(S (NN 1\/2) (`` ``) (NN b) (NN 1\/2) (-NONE- *) (X (NN b)) ('' ”))")
+    assert found == ["1/2", '"', "b", "1/2", "b", '"']
+    assert changed == {"candidates": 0, "gold trees": 4}
+
+
+def test_brackets_that_are_words_are_read() -> None:
+    found, changed = words_of("( (S (-LRB- ()(NN a) (X (-RRB- ))) (NP (-LRB- -LRB-))) )")
+    assert (found, changed[GOLD]) == (["-LRB-", "a", "-RRB-", "-LRB-"], 2)
+    plain = [b"(S (NN a) (VP (VB b) ) )", b"( (S (NN a)) )", b"(S1 ())", b"( (S1 ()) )"]  # two failed parses
+    assert bracket_words(plain) == plain
+
+
+def pairs(directory: Path, candidates: list[str], gold: str, *, normalize: bool) -> tuple[SkipCount, list[bytes]]:
+    """One list and its gold tree, read; returns the counts and the texts of the list. Other words are an error."""
+    nbest, golds, count = directory / "nbest", directory / "gold", SkipCount()
+    nbest.write_text(f"{len(candidates)}\tone\n" + "".join(f"-1\n{text}\n" for text in candidates) + "\n")
+    golds.write_text(gold)
+    metric, symbols = Parseval(), SymbolTable()
+    found = list(read_pairs(CharniakReader(), nbest, golds, symbols, count=count, normalize=normalize))
+    for each, trees, tree in found:
+        if said := refused_list(metric, each, tree, trees, metric.stats(tree, trees, symbols)[1], symbols):
+            raise DataError(said)
+    return count, [text for each, *_ in found for text in each.texts]
+
+
+def test_both_sides_are_compared_in_one_form(tmp_path: Path) -> None:
+    candidates = [r"(S (`` ``) (NN 1\/2) (-LRB- ())", '(S (`` ") (NN 1/2) (-LRB- -LRB-))']
+    count, texts = pairs(tmp_path, candidates, r"(S (`` “) (NN 1\/2) (-LRB- -LRB-))", normalize=True)
+    assert texts == [text.encode() for text in candidates]  # as they are written
+    assert count.as_dict()["normalized"] == {"candidates": 3, "gold trees": 2}
+    assert "words normalised: 3 of candidates, 2 of gold trees" in str(count)
+    twice = SkipCount()
+    twice.add(count)
+    twice.add(count)
+    assert twice.as_dict()["normalized"] == {"candidates": 6, "gold trees": 4}
+    for one in candidates:
+        with pytest.raises(DataError):
+            pairs(tmp_path, [one], "(S (`` “) (NN 1/2) (-LRB- -LRB-))", normalize=False)
+    with pytest.raises(DataError, match="at word 2 found 'b', the reference has '2'"):
+        pairs(tmp_path, ["(S (NN `) (NN b))"], "(S (NN ') (NN 2))", normalize=True)
+
+
+def test_words_that_differ_in_form_only_are_said_to(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"set data\.normalize: true") as caught:
+        pairs(tmp_path, ["(S (NN a) (`` ``))"], '(S (NN a) (`` "))', normalize=False)
+    assert "at word 2" in str(caught.value)
+    with pytest.raises(DataError) as caught:
+        pairs(tmp_path, ["(S (NN a) (`` ``))"], '(S (NN b) (`` "))', normalize=False)
+    assert "data.normalize" not in str(caught.value)
+
+
+def test_brackets_that_are_words_are_named_where_words_stay_as_they_are(tmp_path: Path) -> None:
+    good, bad, said = (
+        "(S (NN a) (-LRB- -LRB-) (-RRB- -RRB-))",
+        "(S (NN a) (-LRB- ()(-RRB- )))",
+        r"; brackets are words in it: set data\.norm",
+    )
+    for candidates, gold in (([bad], good), ([good], bad)):
+        with pytest.raises(DataError, match=said):
+            pairs(tmp_path, candidates, gold, normalize=False)
+        pairs(tmp_path, candidates, gold, normalize=True)
+    with pytest.raises(DataError, match="word beside") as caught:
+        pairs(tmp_path, ["(S a (NN b))"], good, normalize=True)
+    assert "brackets are words" not in str(caught.value)
+
+
+def test_evaluation_in_one_form() -> None:
+    gold, test = r"(S (NP (NN 1\/2)) (-LRB- -LRB-))", "(S (NN 1/2) (-LRB- ())"
+    changed = no_changes()
+    found = evaluate([gold], [test], changed=changed).scores()
+    assert found == evaluate([gold], [test.replace("1/2", r"1\/2").replace("()", "-LRB-)")]).scores()
+    assert changed == {"candidates": 1, "gold trees": 1}
+
+
+# In recipes and commands: words of the small lists, as candidates and gold trees write them, and their form.
+WRITTEN = {"the": (r"1\/2", "1/2", "1/2"), "a": ("``", "”", '"'), "of": ("(", "-LRB-", "-LRB-")}
+
+
+def written(root: Path, side: int | None) -> None:
+    """The small lists in a folder, with words in the ways of either side, or (None) in normal form on both."""
+    root.mkdir()
+    small.write_slices(root)
+    for split in small.SIZES:
+        for place, name in enumerate((f"{split}.nbest.gz", f"{split}.gold.gz")):
+            ways = {word: forms[2 if side is None else place] for word, forms in WRITTEN.items()}
+            if place == 0:
+                small.write_lists(root / name, [rewritten(one, ways) for one in small.lists_of(root / name)])
+            else:
+                small.write_golds(root / name, [rewritten(one, ways) for one in small.golds_of(root / name)])
+
+
+def rewritten(text: str, ways: dict[str, str]) -> str:
+    return re.sub(r"(\([^\s()]+) (\w+)\)", lambda match: f"{match[1]} {ways.get(match[2], match[2])})", text)
+
+
+def test_recipes_and_commands_bring_words_to_one_form(tmp_path: Path, rerank: Command) -> None:
+    written(tmp_path / "mixed", 0)
+    written(tmp_path / "plain", None)
+    mixed, plain = (str(tmp_path / name / "test") for name in ("mixed", "plain"))
+    about = small.recipe(tmp_path / "mixed", data={"normalize": True})
+    found = experiment.run(about, tmp_path / "a" / "run")
+    expected = experiment.run(small.recipe(tmp_path / "plain"), tmp_path / "b" / "run")
+    assert small.without_clock(found["splits"]) == small.without_clock(expected["splits"])
+    golds = Counter(re.findall(r" (\w+)\)", "\n".join(small.golds_of(small.QUICKSTART / "test.gold.gz")[:40])))
+    counts = found["corpora"]["test"]["normalized"]
+    assert counts["gold trees"] == golds["a"]
+    assert counts["candidates"] > golds["the"] + golds["a"] + golds["of"]
+    oracle = rerank("oracle", f"{mixed}.nbest.gz", f"{mixed}.gold.gz", "--normalize")
+    assert oracle.out == rerank("oracle", f"{plain}.nbest.gz", f"{plain}.gold.gz").out
+    assert f"words normalised: {counts['candidates']:,} of candidates, {golds['a']:,} of gold trees" in oracle.err
+    best = rerank("rank", str(tmp_path / "a/run/model"), f"{mixed}.nbest.gz").out
+    forms = {forms[0]: forms[2] for forms in WRITTEN.values()}
+    normal = re.sub(r"(?<=\(\w\w) (1\\/2|``|\()\)", lambda match: f" {forms[match[1]]})", best)
+    assert normal == rerank("rank", str(tmp_path / "b/run/model"), f"{plain}.nbest.gz").out
+    (tmp_path / "best").write_text(best.replace(" ()", " -LRB-)"))  # in a file of trees brackets must balance
+    scored = rerank("evaluate", str(tmp_path / "best"), f"{mixed}.gold.gz", "--normalize").out
+    assert f"best: words normalised: {golds['the'] + golds['a']:,} of candidates, {golds['a']:,} of gold" in scored
+    refused(rerank("evaluate", "best", "gold", "--metric", "bleu", "--normalize"), "--normalize is for parseval")
+    refused(rerank("oracle", "best", "gold", "--metric", "bleu", "--normalize"), "--normalize is for parseval")
