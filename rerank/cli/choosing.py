@@ -104,7 +104,7 @@ def rank_(
         )  # fmt: skip
     count, counts = SkipCount(reading.on_bad_list), Counter[str]()
     # Lists whose lines are counted, or that go with another file's: whether one was lost shows at the end.
-    with open_output(output, whole=form.bounded or sources is not None) as stream:
+    with open_output(output, whole=sources is not None or any(one.bounded for one in form.every)) as stream:
         pairs = _set_decoding(scorer, kind, decode, scorer.read(form, nbest, count, sources))
         lists = _count_lists(track(scorer.rank(pairs), "rank"), counts)
         if cli.shown_as_json():

@@ -139,7 +139,7 @@ class MergedReader(Checked, Reader):
         """The reader that writes the lists; None if they are texts and the systems have several formats, or one that
         cannot hold them."""
         formats = [format_of(reader) for reader in self.within]
-        alike = len(set(map(type, formats))) == 1 and not self.bounded
+        alike = len(set(map(type, formats))) == 1 and not any(reader.bounded for reader in self.every)
         return self.within[0] if alike or all(reader.holds == "trees" for reader in formats) else None
 
 

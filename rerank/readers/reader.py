@@ -89,9 +89,9 @@ def check_names(value: object, key: str) -> None:
 class Reader(ABC):
     """A format of N-best lists. A reader is a frozen dataclass; its fields are the options a recipe can set.
 
-    ``known`` are the score columns that its lists should have, if that is known before a file is read; ``normal`` tells
-    whether words are compared in normal form (see ``trees``). The properties hold for most formats; a format where they
-    do not, or where they are options, defines its own.
+    ``model_columns`` are the score columns that its lists should have, if that is known before a file is read;
+    ``normal`` tells whether words are compared in normal form (see ``trees``). The properties hold for most formats; a
+    format where they do not, or where they are options, defines its own.
     """
 
     @property
@@ -141,11 +141,6 @@ class Reader(ABC):
         """The order of lists: by "id", that of the inputs, or one of the "file"."""
         return "file" if any(reader.order == "file" for reader in self.within) else "id"
 
-    @property
-    def bounded(self) -> bool:
-        """Whether the lists of a file have no more than a certain number of candidates each."""
-        return any(reader.bounded for reader in self.within)
-
     def offers(self, option: str) -> bool:
         """Whether this reader, or one that it reads through, has an option."""
         return any(option in getattr(reader, "__dataclass_fields__", ()) for reader in self.every)
@@ -159,6 +154,7 @@ class Reader(ABC):
     json: ClassVar[str] = (
         ""  # the JSON of this format: "numbers" by names, by names, or translations with their "costs"
     )
+    bounded: ClassVar[bool] = False  # whether its lists have no more than a certain number of candidates each
     general: ClassVar[bool] = False  # whether it reads files of other formats too, whose readers are then the advice
 
     model_columns: ClassVar[ScoreColumns | None] = None  # for the class; ``for_columns`` gives a reader its own

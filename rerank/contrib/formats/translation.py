@@ -258,6 +258,7 @@ class OpenNmtReader(TextReader):
     """
 
     form: ClassVar[str] = "opennmt"
+    bounded: ClassVar[bool] = True
     trial: ClassVar[Mapping[str, Any]] = {"n": 1}
 
     n: Annotated[int, Range(1)] | None = None
@@ -266,10 +267,6 @@ class OpenNmtReader(TextReader):
         super().__post_init__()
         if self.n is None:
             raise RecipeError("the reader opennmt needs to know how many lines a source has; set its n", key="n")
-
-    @property
-    def bounded(self) -> bool:
-        return True
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores replace the old ones; texts without scores are written as by OpenNMT-tf."""

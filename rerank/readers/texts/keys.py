@@ -219,18 +219,13 @@ def varies(rows: Sequence[Object], group: Paths, key: str) -> bool:
 
 
 def varying_keys(rows: Sequence[Object], group: Paths) -> set[str]:
-    """The keys of which values of rows differ within a list, in one pass."""
-    sizes, counts, names = Counter[str](), Counter[tuple[str, str]](), set[str]()
-    firsts = dict[tuple[str, str], Any]()
+    """The keys of which values of rows differ within a list: from those of its first row."""
+    firsts, names = dict[str, Object](), set[str]()
     for row in rows:
-        of_list = repr(first_of(row, group))
-        sizes[of_list] += 1
-        for key, value in row.items():
-            if value is not None:
-                counts[of_list, key] += 1
-                if firsts.setdefault((of_list, key), value) != value:
-                    names.add(key)
-    return names.union(key for (of_list, key), count in counts.items() if count < sizes[of_list])
+        first = firsts.setdefault(repr(first_of(row, group)), row)
+        names |= {key for key, value in row.items() if first.get(key) != value}
+        names |= {key for key in first.keys() - row.keys() if first[key] is not None}
+    return names
 
 
 def majority(flags: Iterable[bool]) -> bool:
