@@ -398,10 +398,8 @@ class Lists:
         count = repeats_of(self.texts)
         if not count or duplicates == "keep":
             return self.replace(duplicates=count)
-        first: dict[bytes | int, int] = {}
-        for y, text in enumerate(self.texts):
-            first.setdefault(text or y, y)
-        return self.select(list(first.values()), duplicates=count)
+        first = {text or y: y for y, text in reversed([*enumerate(self.texts)])}
+        return self.select(sorted(first.values()), duplicates=count)
 
     def open_usable(self, look: Callable[["Lists"], T]) -> tuple["Lists", T]:
         """The list and what ``look`` finds in it, without the candidates that have a Problem of their own; a Problem if
