@@ -121,8 +121,8 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None, *, quick: 
         log.info("--set %s of the recipe", words)
     recipe = validate(_class_of(settings.get("task", "parse"), str(path)), settings, path=str(path))
     for key in changes:  # what seeds, the grid or every one of the runs would override
-        runs = [run.get("set") or {} for run in settings.get("runs") or []]
-        by = "seeds" if key == "seed" and recipe.seeds else "grid" if undone(key, settings.get("grid") or {}) else None
+        runs = [run.set for run in recipe.runs]
+        by = "seeds" if key == "seed" and recipe.seeds else "grid" if undone(key, recipe.grid) else None
         if runs and all(undone(key, run) for run in runs):
             by = "runs"
         if by is not None and by not in changes:

@@ -101,7 +101,7 @@ class TaskRecipe(Section):
     metric: Annotated[Settings, part()]
     learner: Settings
     significance: SignificanceSettings = SignificanceSettings()
-    runs: Annotated[tuple[RunSettings, ...], AfterValidator(different_names)] = ()
+    runs: Annotated[tuple[RunSettings, ...], one_or_many(dict), AfterValidator(different_names)] = ()
     grid: Grid = Field(default_factory=dict)
     quick: Settings = Field(default_factory=dict)
 
@@ -388,7 +388,7 @@ class TextDataSettings(SplitSettings):
 
 def _of_search(name: Any) -> bool:
     """Whether the texts of a reader are names of documents, which are nothing to learn from."""
-    return name in readers and readers.get(name).use == "search"
+    return isinstance(name, str) and name in readers and readers.get(name).use == "search"
 
 
 class TextFeatureSettings(TemplateSettings):
@@ -398,7 +398,7 @@ class TextFeatureSettings(TemplateSettings):
     apart: score columns that learning leaves out, whose values in training lists do not matter: ``mert`` weighs them.
     """
 
-    apart: tuple[str, ...] = ()
+    apart: Annotated[tuple[str, ...], one_or_many(str)] = ()
 
 
 class MertStage(Section):
@@ -412,7 +412,7 @@ class MertStage(Section):
     """
 
     split: SplitName = "tune"
-    columns: tuple[str, ...] | None = None
+    columns: Annotated[tuple[str, ...] | None, one_or_many(str)] = None
     settings: Settings = Field(default_factory=dict)
 
 
@@ -428,7 +428,7 @@ class TextRecipe(ListRecipe):
     task: Literal["translation", "speech", "ranking"] = "translation"
     data: TextDataSettings = TextDataSettings()
     features: Annotated[TextFeatureSettings, part(key="set")]
-    metrics: tuple[Literal["ter"], ...] = ()
+    metrics: Annotated[tuple[Literal["ter"], ...], one_or_many(str)] = ()
     mert: MertStage | None = None
 
     @model_validator(mode="before")

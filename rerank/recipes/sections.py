@@ -150,7 +150,7 @@ class TemplateSettings(Section):
     """
 
     set: str | None
-    templates: tuple[Any, ...] = ()
+    templates: Annotated[tuple[Any, ...], one_or_many(str, dict)] = ()
     user: dict[str, str] = Field(default_factory=dict)
     min_lists: Count = 5
     hash_bits: Annotated[int, Range(4, 30)] | None = None
@@ -259,7 +259,7 @@ class TrainingSettings(EpochSettings):
     checkpoint: NotNegative = 2.0
     ensemble: EnsembleSettings | None = None
     share: Share = 1.0
-    curve: tuple[Share, ...] = ()
+    curve: Annotated[tuple[Share, ...], one_or_many(int, float)] = ()
 
 
 class DecodeSettings(Section):

@@ -30,7 +30,6 @@ Sections = Annotated[int, Range(1, 100_000)]
 FoldCount = Annotated[int, Range(2, 10_000)]
 Examples = Annotated[int, Range(0, 10_000)]
 Seed = Annotated[int, Range(0, below=1 << 63)]
-Grid = dict[str, Annotated[list[Any], Field(min_length=1)]]  # values by dotted key
 
 # What is expected where a value has another form.
 FORMS = {
@@ -76,6 +75,10 @@ def part(name: str | None = None, key: str = "name") -> BeforeValidator:
 def one_or_many(*kinds: type) -> BeforeValidator:
     """Validates a tuple, which may be given as a single value of one of these ``kinds``."""
     return BeforeValidator(lambda value: [value] if type(value) in kinds else value)
+
+
+# Values by dotted key.
+Grid = dict[str, Annotated[list[Any], Field(min_length=1), one_or_many(str, bool, int, float, dict)]]
 
 
 def distinct(values: tuple[T, ...]) -> tuple[T, ...]:

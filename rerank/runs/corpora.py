@@ -184,7 +184,7 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
             continue
         spelling = spelling_doubt(lists.about.get("amiss", []))
         mismatches = reference_doubts(metric, counts[split], lists.sample.lengths, spelling)
-        if lists is train:
+        if split not in data.others:
             lines += [f"{split}: {line}" for line in mismatches]
             continue
         lines += [f"{split}: {line}" for line in mismatches or filter(None, [spelling])]

@@ -79,6 +79,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 MAX_VALUES = 100_000  # in a recipe, with aliases expanded
 MAX_DEPTH = 100  # collections within one another
+OTHER_BASES = re.compile(r"[-+]?0[0-7_]+$|.*:")  # of numbers that look like decimal ones, times or ratios
 TAGS = {
     f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "timestamp", "seq", "map", "merge")
 }
@@ -142,6 +143,8 @@ def _check(node: yaml.Node, around: list[yaml.Node], values: Iterator[int]) -> N
         problem = f"found the tag {node.tag.replace('tag:yaml.org,2002:', '!!')}; recipes may not have tags"
     elif isinstance(node, yaml.ScalarNode) and any("\ud800" <= letter <= "\udfff" for letter in node.value):
         problem = f"found {node.value!r}, with half a surrogate pair, which is no character"
+    elif node.tag.endswith((":int", ":float")) and OTHER_BASES.match(node.value):
+        problem = f"found {node.value}, in YAML a number of base 8 or 60; write a decimal number, or a text in quotes"
     if problem:
         raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
     if isinstance(node, yaml.CollectionNode):

@@ -110,7 +110,7 @@ def check_encoding(name: str) -> str:
     """``name``; a ValueError if there is no such encoding of texts."""
     try:
         "".encode(name)
-    except (LookupError, UnicodeError):
+    except (LookupError, UnicodeError, TypeError):
         raise ValueError(f"found {name!r}; expected an encoding that Python knows, as latin-1, cp1252 or gbk") from None
     return name
 

@@ -163,6 +163,8 @@ def test_roles_reach_into_objects_and_say_which_keys_are_missing(
     items = [{"on": {"q": "?"}, "said": {"a": text}} for text in "xy"]
     (one,) = rows(tmp_path / "lists", items, roles={"on.q": "group", "said.a": "text"})
     assert one.texts == [b"x", b"y"]
+    with pytest.raises(rerank.RerankError, match=r"roles: found \['q'\]; expected a dict"):
+        rerank.read(tmp_path / "lists", roles=["q"])  # type: ignore[arg-type]
     (one,) = rows(
         tmp_path / "lists", [{"mc": {"of": ["x", "y"], "ok": [1, 0]}}], roles={"mc.of": "candidates", "mc.ok": "gain"}
     )

@@ -12,6 +12,7 @@ import yaml
 from rerank.base.errors import RecipeError
 from rerank.extraction.kinds import content_of
 from rerank.learn.base_weight import make_learner
+from rerank.readers.reader import make_reader
 from rerank.recipes.loading import load_recipe, tasks
 from rerank.recipes.recipe import Recipe
 from rerank.runs.list_kind import check_single
@@ -124,11 +125,35 @@ def test_settings_may_follow_a_part_that_is_named_alone(load):
     more = load("learner: arow\nfeatures: base", "learner.r=2", "training.pairs=sampled", "training.pairs.draws=5")
     assert (more.learner["r"], more.training.pairs) == (2, {"name": "sampled", "draws": 5})
     assert load("features: base", "features.min_lists=2").features.set == "base"
+    with pytest.raises(RecipeError, match="no reader is named"):
+        make_reader(load("task: ranking\ndata: {reader: {name: [1]}}").data.reader)
     assert load("learner: {name: vrda, eta: 2}", "learner=arow").learner == {"name": "arow", "base": "auto"}
     assert load("learner: arow", "learner.name=rda").learner == {"name": "rda", "base": "auto"}
     runs = load("runs: [{name: a, set: {learner: rda}}]\ngrid: {training.pairs: [oracle, sampled]}").expand()
     assert [each.recipe.learner["name"] for each in runs] == ["rda", "rda"]
     assert [each.recipe.training.pairs for each in runs] == [{"name": "oracle"}, {"name": "sampled"}]
+
+
+@pytest.mark.parametrize(
+    ("task", "section", "entry"),
+    [
+        ("parse", "runs: ", "{name: a}"),
+        ("tagging", "runs: ", "{name: a}"),
+        ("parse", "grid: {learner.base: ", "0.5"),
+        ("parse", "training: {curve: ", "0.5"),
+        ("parse", "features: {templates: ", "{Length: {binned: false}}"),
+        ("ranking", "mert: {columns: [lm]}\nfeatures: {apart: ", "lm"),
+        ("translation", "mert: {columns: ", "lm"),
+        ("translation", "metrics: ", "ter"),
+        ("classification", "runs: ", "{name: a}"),
+        ("classification", "runs: {name: a}\nsignificance: {against: ", "a"),
+        ("classification", "tables: ", "ranks"),
+    ],
+)
+def test_a_list_with_a_single_entry_may_be_written_as_that_entry(load, task, section, entry):
+    given = {"classification": "data: {path: x.svm}\nlearner: arow\n"}.get(task, "") + f"task: {task}\n{section}"
+    end = "}" * (section.rpartition("\n")[2].count("{"))
+    assert load(f"{given}{entry}{end}") == load(f"{given}[{entry}]{end}")
 
 
 @pytest.mark.parametrize(
@@ -173,6 +198,8 @@ def test_refused_settings(load, text, key, hint, tmp_path):
         ("- 1", "expected a mapping"),
         ("", "expected a mapping"),
         ("a: !!python/object:os.system {}", "not valid YAML"),
+        ("seed: 010", "found 010, in YAML a number of base 8 or 60; write a decimal number"),
+        ("seed: 1:30", "found 1:30, in YAML a number of base 8 or 60"),
         ("a: \x1b", "not valid YAML: unacceptable character #x001b"),
         ("a: !!pairs [x: 1]", "found the tag !!pairs; recipes may not have tags"),
         ("a: &a [1, *a]", "an alias is used within its own value"),
@@ -230,6 +257,7 @@ def test_a_new_name_leaves_out_the_settings_of_the_recipe_and_says_so(load, capl
     ("text", "override", "by"),
     [
         ("seeds: [1, 2]", "seed=3", "seeds"),
+        ("runs: {name: a, set: {seed: 2}}", "seed=3", "runs"),
         ("grid: {learner.eta: [1, 2]}", "learner.eta=3", "grid"),
         ("grid: {learner.name: [sgd, pa]}", "learner.eta=3", "grid"),
         ("runs: [{name: a, set: {learner: {name: sgd}}}, {name: b, set: {learner.name: pa}}]", "learner.l1=3", "runs"),

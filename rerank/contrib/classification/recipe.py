@@ -171,7 +171,7 @@ class ExampleSignificance(SignificanceSettings):
     """
 
     test: TestName | None = "mcnemar"  # type: ignore[assignment] # lists are always compared with their base
-    against: tuple[str, ...] = ()
+    against: Annotated[tuple[str, ...], one_or_many(str)] = ()
 
 
 class ExampleRun(RunSettings):
@@ -223,10 +223,10 @@ class ClassificationRecipe(TaskRecipe):
     tune: TuneSettings | None = None
     training: ExampleTraining = ExampleTraining()
     significance: ExampleSignificance = ExampleSignificance()
-    runs: Annotated[tuple[ExampleRun, ...], AfterValidator(different_names)] = ()
+    runs: Annotated[tuple[ExampleRun, ...], one_or_many(dict), AfterValidator(different_names)] = ()
     best_of_grid: bool = False
     measure: Literal["error", "accuracy"] = "error"
-    tables: tuple[Literal["results", "ranks", "seconds"], ...] = ("results", "ranks")
+    tables: Annotated[tuple[Literal["results", "ranks", "seconds"], ...], one_or_many(str)] = ("results", "ranks")
     reported: ExampleReported | None = None
 
     common: ClassVar[Collection[str]]

@@ -88,8 +88,10 @@ _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns"
 
 def parse_roles(spec: str | Mapping[str, str]) -> dict[str, str]:
     """Roles by key, also of ``samples=candidates,response=text``."""
-    if not isinstance(spec, str):
+    if isinstance(spec, Mapping):
         return dict(spec)
+    if not isinstance(spec, str):
+        raise RecipeError(f"found {spec!r}; expected a dict, as {{'passed': 'gain'}}", key="roles")
     pairs = [part.strip().rpartition("=") for part in spec.split(",")]
     if wrong := [f"{key}{mark}{role}" for key, mark, role in pairs if not (key and role)]:
         raise RecipeError(f"found {wrong[0]!r}; expected KEY=ROLE, several with commas between them", key="roles")
