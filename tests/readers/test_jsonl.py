@@ -5,6 +5,8 @@ import gzip
 import io
 import json
 import pstats
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -478,45 +480,38 @@ def test_answers_that_are_numbers_are_no_columns(place: Path) -> None:
     assert all(each.problem is None and each.names == ("score", "gain") for each in every), every
 
 
-@pytest.mark.parametrize("form", ["features", "alone"])
-def test_sparse_names_are_gone_through_once_however_many_there_are(form: str, place: Path) -> None:
-    """What tells the roles of keys looked at every candidate for each name: a minute for 200 lists of 100."""
+def sparse(form: str, names: int) -> list[Any]:
+    """Lists whose candidates have five numbers each, of many names."""
+    own = [[{f"f{(20 * i + y) * (k + 7) % names}": 0.5 * k for k in range(5)} for y in range(20)] for i in range(30)]
+    return [
+        {"candidates": [{"text": f"t{y}", "score": y, "gain": y % 2} | ({form: one} if form else one)
+                        for y, one in enumerate(each)]} for each in own
+    ]  # fmt: skip
+
+
+def rows_of_names(names: int) -> list[Any]:
+    return [{"id": i // 20, "text": f"t{i}", "score": i % 20, "gain": i % 2}
+            | {f"f{i * (k + 7) % names}": 0.5 * k for k in range(5)} for i in range(600)]  # fmt: skip
+
+
+def beside_one_another(count: int) -> list[Any]:
+    gains = {f"gain_{y}": y % 2 for y in range(1, count)}
+    return [{"prompt": f"q{i}"} | {f"response_{y}": f"t{i} {y}" for y in range(1, count)} | gains for i in range(5)]
+
+
+@pytest.mark.parametrize(("items_of", "more", "most"), [
+    (partial(sparse, "features"), 4000, 3), (partial(sparse, ""), 4000, 3), (rows_of_names, 4000, 3),
+    (beside_one_another, 400, 12),
+])  # fmt: skip
+def test_items_are_gone_through_once_however_many_names_there_are(
+    items_of: Callable[[int], list[Any]], more: int, most: int, place: Path
+) -> None:
+    """What tells the roles of keys looked at every candidate, or row, for each name: a minute for 200 lists of 100."""
     calls = []
-    for names in (40, 4000):
-        lists = []
-        for i in range(30):
-            own = ({f"f{(20 * i + y) * (k + 7) % names}": 0.5 * k for k in range(5)} for y in range(20))
-            numbers = ({form: one} if form == "features" else one for one in own)
-            lists.append({"candidates": [{"text": f"t{y}", "score": y, "gain": y % 2} | one
-                                         for y, one in enumerate(numbers)]})  # fmt: skip
-        place.write_text("".join(f"{json.dumps(one)}\n" for one in lists))
+    for names in (40, more):
+        place.write_text("".join(f"{json.dumps(one)}\n" for one in items_of(names)))
         with cProfile.Profile() as profile:
-            assert sum(1 for _ in rerank.read(place)) == 30
+            read = sum(len(one.candidates) for one in rerank.read(place))
+        assert read == (600 if more == 4000 else 5 * (names - 1))
         calls.append(pstats.Stats(profile).total_calls)
-    assert calls[1] < 3 * calls[0]
-
-
-def test_candidates_beside_one_another_are_gone_through_once_however_many_there_are(place: Path) -> None:
-    """Each key was compared with each candidate's: seconds for a row of 999."""
-    calls = []
-    for count in (40, 400):
-        gains = {f"gain_{y}": y % 2 for y in range(1, count)}
-        texts = [{f"response_{y}": f"t{i} {y}" for y in range(1, count)} for i in range(5)]
-        place.write_text("".join(json.dumps({"prompt": f"q{i}"} | texts[i] | gains) + "\n" for i in range(5)))
-        with cProfile.Profile() as profile:
-            assert [len(one.candidates) for one in rerank.read(place)] == 5 * [count - 1]
-        calls.append(pstats.Stats(profile).total_calls)
-    assert calls[1] < 12 * calls[0]
-
-
-def test_rows_are_searched_for_their_own_keys_however_many_names_there_are(place: Path) -> None:
-    """Each row was searched for the names of all rows: minutes for 2,000 rows with 10,000 names."""
-    calls = []
-    for names in (40, 4000):
-        rows = [{"id": i // 20, "text": f"t{i}", "score": i % 20, "gain": i % 2}
-                | {f"f{i * (k + 7) % names}": 0.5 * k for k in range(5)} for i in range(600)]  # fmt: skip
-        place.write_text("".join(f"{json.dumps(one)}\n" for one in rows))
-        with cProfile.Profile() as profile:
-            assert sum(len(one.candidates) for one in rerank.read(place)) == 600
-        calls.append(pstats.Stats(profile).total_calls)
-    assert calls[1] < 3 * calls[0]
+    assert calls[1] < most * calls[0]
