@@ -226,7 +226,7 @@ OPTIONS = "choices", "options", "endings"  # among which one answers, unlike sam
 METRICS = "exact_match", "acc", "pass@1"
 PROGRAM = re.compile(r"^\s*(def|class|assert|import|from) ?\w", re.MULTILINE)
 NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?\s*")
-VERDICTS = {"pass": 1, "passed": 1, "true": 1, "correct": 1, "yes": 1,
+VERDICTS = {"pass": 1, "passed": 1, "true": 1, "correct": 1, "yes": 1, "t": 1, "f": 0,
             "fail": 0, "failed": 0, "false": 0, "incorrect": 0, "no": 0, "timeout": 0, "not_attempted": 0}  # fmt: skip
 
 
