@@ -51,17 +51,22 @@ class ModelRoute(NamedTuple):
     answer: Callable[[Any, Any, Any], tuple[Any, int]]
 
 
-class ModelHeader(BaseModel):
-    """The content of ``model.json``."""
+class Header(BaseModel):
+    """The content of ``model.json`` that all models have."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     version: int
     settings: dict[str, Any]
     about: Provenance
-    base: dict[_Name, FiniteFloat]
     files: dict[_File, _Digest]
     digest: _Digest
+
+
+class ModelHeader(Header):
+    """That of a model of lists: with the weight of the base score of each predictor."""
+
+    base: dict[_Name, FiniteFloat]
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ class Model:
 
 
 @contextmanager
-def stored_model(source: str, kind: type[BaseModel]) -> Iterator[tuple[Path, dict[str, Any]]]:
+def stored_model(source: str, kind: type[Header]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Within the block, the folder and header of a model, which has to be of this ``kind`` and as it was saved; what
     cannot be read is a ``ModelError``."""
     try:
@@ -207,7 +212,7 @@ def _weights_of(
     return {name: Weights(arrays[name], float(bases[name]), trees) for name in bases}
 
 
-def read_header(source: Path, kind: type[BaseModel]) -> dict[str, Any]:
+def read_header(source: Path, kind: type[Header]) -> dict[str, Any]:
     """The header of the model in a folder, which has to be of this ``kind``."""
     path = source / HEADER
     if path.is_symlink():

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
@@ -20,7 +20,7 @@ from rerank.contrib.structures.chain import Chains, chains_of, decode, named_k_b
 from rerank.contrib.structures.readers import BATCH_SENTENCES, Token
 from rerank.contrib.structures.training import marginals
 from rerank.models import model as models
-from rerank.models.provenance import Provenance, Trust, require_trusted
+from rerank.models.provenance import Trust, require_trusted
 from rerank.readers.memory.nbest import InputError
 from rerank.recipes.settings import Section
 from rerank.storage.files import new_directory, read_array, save_arrays
@@ -30,21 +30,14 @@ MAX_STEPS = 20_000_000  # words times labels times sequences of a sentence, of 1
 Words: TypeAlias = Sequence[str] | Sequence[Sequence[str]]  # words, or tokens with several columns
 
 
-class TaggerHeader(BaseModel):
+class TaggerHeader(models.Header):
     """The content of ``model.json``. width: columns of tokens."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    version: int
-    settings: dict[str, Any]
-    about: Provenance
     labels: Annotated[list[str], Field(min_length=1)]
     forbidden: list[list[int]]
     patterns: list[str]
     width: Annotated[int, Field(ge=1)]
     attributes: list[str]
-    files: dict[Literal["columns.npy", "values.npy"], str]
-    digest: str
 
 
 class TagRequest(Section):
