@@ -329,7 +329,7 @@ def feature(function: Feature) -> Callable[[ListCandidate], Mapping[str, float]]
 
     @wraps(function)
     def template(candidate: ListCandidate) -> Mapping[str, float]:
-        return function(candidate, NBest.of(candidate.nbest, with_truth=False))
+        return function(candidate, NBest(candidate.nbest.id, candidate.nbest.candidates, candidate.source))
 
     return template
 

@@ -141,20 +141,6 @@ class NBest:
                 raise InputError(message, f"gains[{k}]", list_id=self.id)
         object.__setattr__(self, "gains", tuple(gains))
 
-    @staticmethod
-    def of(rows: Lists, *, with_truth: bool = True, rule: str | None = None) -> "NBest":
-        """A list that was read, with the answers that ``rule`` finds; without its references and gains if not
-        ``with_truth``."""
-        rows = with_answers(rows, rule)
-        source = None if rows.source is None else decoded(rows.source)
-        right = rows.references if rows.gold is None else (rows.gold.text,)
-        if not with_truth:
-            return NBest(rows.id, rows.candidates, source)
-        gains = tuple(rows.scores[:, rows.names.index(GAIN)].tolist()) if GAIN in rows.names else None
-        nbest, references = object.__new__(NBest), tuple(map(decoded, right))
-        vars(nbest).update(id=rows.id, candidates=rows.candidates, source=source, references=references, gains=gains)
-        return nbest  # with nothing to check
-
     @property
     def rows(self) -> Lists | None:
         """The list as its reader gave it; None if its candidates are the user's own."""
@@ -180,8 +166,17 @@ def skip_bad(items: Iterable[Lists], on_bad_list: OnBadList) -> Iterator[Lists]:
 
 
 def nbests(items: Iterable[Lists], on_bad_list: OnBadList, rule: str | None) -> Iterator[NBest]:
-    """The usable lists as users see them; ``rule``: see ``NBest.of``."""
-    return (NBest.of(rows, rule=rule) for rows in one_by_one(skip_bad(items, on_bad_list)))
+    """The usable lists as users see them, with the answers that ``rule`` finds."""
+    for rows in one_by_one(skip_bad(items, on_bad_list)):
+        rows = with_answers(rows, rule)
+        right = rows.references if rows.gold is None else (rows.gold.text,)
+        gains = tuple(rows.scores[:, rows.names.index(GAIN)].tolist()) if GAIN in rows.names else None
+        nbest = object.__new__(NBest)  # with nothing to check
+        vars(nbest).update(
+            id=rows.id, candidates=rows.candidates, source=None if rows.source is None else decoded(rows.source),
+            references=tuple(map(decoded, right)), gains=gains,
+        )  # fmt: skip
+        yield nbest
 
 
 @dataclass(frozen=True)
