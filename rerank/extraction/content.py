@@ -156,8 +156,7 @@ class Content(ABC, Generic[T]):
         """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
         elsewhere, as nothing is looked into. If the split has several sources, their names precede the ids.
         """
-        parts = (self._of_source(data, *source) for source in _source_prefixes(data, split))
-        return one_by_one(chain.from_iterable(parts))
+        return one_by_one(chain.from_iterable(items for _, _, items in self._sources(data, split)))
 
     def read_stretches(
         self, data: SplitSettings, split: str, lists: int, size: int, *, again: bool = False
@@ -167,19 +166,23 @@ class Content(ABC, Generic[T]):
         if (few := few_lists()) is not None:
             yield from islice(self.read(data, split), few)
             return
-        for source, prefix in _source_prefixes(data, split):
-            items, file = self._of_source(data, source, prefix), None
+        for source, prefix, items in self._sources(data, split):
+            file = None
             many = source in in_memory() or bool(data.encoding) or len(data.files_of(source)["nbest"]) > 1
             if not many and (sides := self.beside(data, source)) is not None:
                 reader = make_reader(data.reader).for_columns(self.model_columns)
                 file = SplitFile.of(reader, data.files_of(source)["nbest"][0], prefix, *sides, again=again)
             yield from items if file is None else file.stretches(lists, size, items)
 
-    def _of_source(self, data: SplitSettings, source: str, prefix: str) -> Iterator[Lists]:
-        load = in_memory().get(source)
-        items = chain.from_iterable(map(only_utf8, load(self.model_columns, self.normalize))) if load else None
-        for lists in read_in(data.encoding, items or self.read_source(data, source)):
-            yield lists.replace(ids=[f"{prefix}{name}" for name in lists.ids]) if prefix else lists
+    def _sources(self, data: SplitSettings, split: str) -> Iterator[tuple[str, str, Iterator[Lists]]]:
+        """The sources of a split, what precedes the ids of their lists, and these."""
+        sources = data.sources_of(split)
+        for source in sources:
+            prefix, load = f"{source}/" * (len(sources) > 1), in_memory().get(source)
+            items = chain.from_iterable(map(only_utf8, load(self.model_columns, self.normalize))) if load else None
+            lists = read_in(data.encoding, items or self.read_source(data, source))
+            named = (one.replace(ids=[f"{prefix}{name}" for name in one.ids]) for one in lists)
+            yield source, prefix, named if prefix else lists
 
     def beside(self, data: SplitSettings, source: str) -> tuple[Sequence[Side], Attach] | None:  # noqa: ARG002
         """The files beside the lists of a source, and what adds their entries to a list; None: stretches need more."""
@@ -332,12 +335,6 @@ class Content(ABC, Generic[T]):
     def describe(self, split: str, names: Sequence[str], lists: Iterable[SelectedTexts]) -> Description:  # noqa: ARG002
         """The measures ``final`` of selections with these ``names`` from the lists of a corpus."""
         return {}, {}
-
-
-def _source_prefixes(data: SplitSettings, split: str) -> list[tuple[str, str]]:
-    """The sources of a split, and what precedes the ids of their lists."""
-    sources = data.sources_of(split)
-    return [(source, f"{source}/" if len(sources) > 1 else "") for source in sources]
 
 
 def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Template], dict[str, UserTemplate]]:
