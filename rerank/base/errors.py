@@ -6,6 +6,7 @@ a recipe, a data file, a model or a command line, 128 + n if signal n stopped it
 """
 
 import copyreg
+import errno
 import logging
 import os
 import threading
@@ -16,6 +17,7 @@ from typing import Any, Self
 
 from rerank.base.encoding import hide_secrets, plain
 
+DISK_FULL = errno.ENOSPC, errno.EDQUOT
 MAX_NAME = 100  # characters of an id or key in a message
 MAX_MESSAGE = 2000
 NO_MEMORY = "out of memory; use fewer lists, examples or features (a larger features.min_lists leaves out more)"

@@ -84,6 +84,8 @@ def module_of(part: Any) -> str:
 def import_object(path: str) -> Any:
     """Import the object at a path: ``module:name``, or a module."""
     module, _, name = path.partition(":")
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise ImportError("expected module:name, as mymodule:Name of the file mymodule.py")
     target = import_module(module)
     for part in filter(None, name.split(".")):
         target = getattr(target, part)
@@ -142,7 +144,10 @@ class Registry(Generic[T]):
             missing += [name for name, hint in hints.items() if "ClassVar" in str(hint) and not hasattr(part, name)]
         if missing:
             return f"does not define {', '.join(missing)}; see {base.__module__}.{base.__name__}"
-        return "" if dataclasses.is_dataclass(part) else "is not a dataclass; its settings are the fields of one"
+        known = getattr(part, "__dataclass_fields__", None)
+        own = [name for name, hint in inspect.get_annotations(part).items() if "ClassVar" not in str(hint)]
+        whole = known is not None and all(name in known for name in own)  # a base class may be one alone
+        return "" if whole else "is not a dataclass; its settings are the fields of one"
 
     def names(self) -> list[str]:
         """The names of all parts, sorted."""

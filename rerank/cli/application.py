@@ -29,7 +29,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
 
 from rerank import __version__
-from rerank.base.errors import DataError, RecipeError, RerankError, RunError, StoppedError, UnforeseenError
+from rerank.base.errors import DISK_FULL, DataError, RecipeError, RerankError, RunError, StoppedError, UnforeseenError
 from rerank.base.interrupts import Interrupted, take_signals
 from rerank.base.progress import DETAIL, PlainConsole, console
 from rerank.base.registry import Registry
@@ -92,7 +92,6 @@ def answering(as_object: bool) -> Iterator[None]:
 
 
 DEVELOPER = "RERANK_TRACEBACK"  # where it is set, tracebacks are shown
-DISK_FULL = errno.ENOSPC, errno.EDQUOT
 
 
 def command_line() -> list[str]:

@@ -27,6 +27,7 @@ from rerank.extraction.sample import ListSampler
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable, HashedTable, hashed_columns
+from rerank.metrics.metric import gains_of
 from rerank.pool import Engine, check_visible
 from rerank.readers.inputs import Stretch
 from rerank.readers.lines import Place
@@ -286,7 +287,7 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, dict[str, np.ndarray
         numbers = counter.add(table, features.times) if numbering is None else numbering.of_features(table.hashes)
         if hashed:
             collisions.add(numbers, table.full)
-        gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))
+        gain = gains_of(content.metric, stats, np.repeat(reference, sizes, axis=0))
         rows.add_lists(sizes, varying, numbers[which], *values, lists.base, gain, stats, reference)
         sample.add(lists)
         ids += lists.ids

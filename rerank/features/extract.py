@@ -173,18 +173,18 @@ class FeatureExtractor:
                 if not hasattr(numbers, "items"):
                     message = f"{name}{_line_of(function)} gave {numbers!r:.60}; expected a dict of numbers by name"
                     raise RecipeError(f"template {message}", path=_place_of(candidate, y))
-                pairs = [(str(feature), float(value)) for feature, value in numbers.items()]
+                found = [(str(feature), hash_of(str(feature)), float(value)) for feature, value in numbers.items()]
             except RerankError:
                 raise
             except Exception as error:
                 message = f"failed{_line_of(function, error)}: {type(error).__name__}: {error}"
                 raise RecipeError(f"template {name} {message}", path=_place_of(candidate, y)) from error
-            for feature, value in pairs:
+            for feature, number, value in found:
                 if not abs(value) <= FLOAT32_MAX:
                     bounds = f"expected a finite number, at most {FLOAT32_MAX:.3g}"
                     message = f"template {name} gave {feature!r} the value {value}; {bounds}"
                     raise RecipeError(message, path=_place_of(candidate, y))
-                hashes.append(hash_of(feature))
+                hashes.append(number)
                 owner.append(y)
                 values.append(value)
         return np.array(hashes, np.uint64), np.array(owner, np.int32), np.array(values, np.float64)

@@ -211,12 +211,22 @@ def usual_scores(lists: Corpus, metric: Metric) -> dict[str, np.ndarray]:
     return scores
 
 
+def gains_of(metric: Metric, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """The gains of candidates with these rows (float64 [N, K] and [N, R]); a metric of the user's may give anything."""
+    gain, shape = np.asarray(metric.gain(stats, reference)), (len(reference), len(metric.columns))
+    finite = np.isfinite(gain).all() and np.isfinite(stats).all()
+    if not finite or gain.shape != shape[:1] or stats.shape != shape:
+        found = f"{metric.name} has statistics of the shape {stats.shape} and scores of {gain.shape}"
+        raise RecipeError(f"{found}; expected {shape} and {shape[:1]}, and finite numbers", key="metric")
+    return gain
+
+
 def measured_corpus(blocks: Iterable[Sequence[np.ndarray]], metric: Metric) -> Corpus:
     """A corpus without features: of blocks of lists where these begin (int64 [L + 1]), the base scores (float64 [N])
     and statistics (float64 [N, K]) of candidates, and those of references (float64 [L, R])."""
     firsts, *others = zip(*blocks, strict=True)
     sizes, (base, stats, reference) = np.concatenate([*map(np.diff, firsts)]), map(np.concatenate, others)
-    gain = metric.gain(stats, np.repeat(reference, sizes, axis=0))
+    gain = gains_of(metric, stats, np.repeat(reference, sizes, axis=0))
     rows, columns, values = np.zeros(base.size + 1), np.zeros(0, np.int32), np.zeros(0, np.float32)
     return Corpus(offsets(sizes), rows, columns, values, base, gain, stats, reference, np.ones(sizes.size), width=0)
 

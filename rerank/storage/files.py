@@ -34,7 +34,7 @@ import numpy as np
 import zstandard
 from numpy.typing import DTypeLike
 
-from rerank.base.errors import DataError, RecipeError, RunError
+from rerank.base.errors import DISK_FULL, DataError, RecipeError, RunError
 from rerank.base.interrupts import defer_signals
 from rerank.storage.documents import as_json, check_plain, read_object
 
@@ -424,6 +424,6 @@ def open_output(path: str | os.PathLike[str], whole: bool = False) -> Iterator[O
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
             raise DataError("the name is longer than the system allows", path=name) from None
-        reason = getattr(error, "strerror", None) or error
-        message = f"cannot write {name}: {reason}; name a file in an existing, writable directory"
-        raise RunError(message) from None
+        reason, full = getattr(error, "strerror", None) or error, getattr(error, "errno", None) in DISK_FULL
+        hint = "free some space, or write it elsewhere" if full else "name a file in an existing, writable directory"
+        raise RunError(f"cannot write {name}: {reason}; {hint}") from None

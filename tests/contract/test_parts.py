@@ -63,6 +63,9 @@ def test_every_member_that_is_missing_is_named(registry: Registry[Any], own: Any
             continue
         with pytest.raises(RecipeError, match=rf"^{registry.kind} 'parts_of_mine:Mine' does not define {missing};"):
             registry.get("parts_of_mine:Mine")
+    own.Mine = type("Mine", (base,), {**rest, "__annotations__": {"size": int}, "size": 1})  # its settings are lost
+    with pytest.raises(RecipeError, match="'parts_of_mine:Mine' is not a dataclass"):
+        registry.get("parts_of_mine:Mine")
 
 
 @every_registry

@@ -141,6 +141,7 @@ def test_another_users_template_is_a_new_entry(data, tmp_path, monkeypatch):
     [
         ("no_such_module_here:f", "cannot import feature 'no_such_module_here:f': ModuleNotFoundError"),
         ("broken_for_tests:f", "cannot import feature 'broken_for_tests:f': SyntaxError"),
+        ("./mine.py:f", "ImportError: expected module:name, as mymodule:Name of the file mymodule.py"),
         ("plain", "unknown feature 'plain'"),
     ],
 )

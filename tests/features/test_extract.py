@@ -260,6 +260,7 @@ def test_users_features_of_one_name_add_up_by_candidate_only() -> None:
         (lambda candidate: {"x": 1 / (len(candidate.tokens) - 2)}, "template length failed .*ZeroDivisionError"),
         (lambda candidate: candidate.tree, "template length failed .*AttributeError"),
         (lambda _: [1], r"template length at .* gave \[1\]; expected a dict of numbers by name"),
+        (lambda _: {"\ud800": 1}, "template length failed .*UnicodeEncodeError.*surrogates not allowed"),
         (lambda _: {"x": "many"}, "template length failed .*ValueError.*many"),
         (lambda _: {"x": float("nan")}, "'x' the value nan; expected a finite number"),
         (lambda _: {"x": 1e39}, r"'x' the value 1e\+39; expected a finite number, at most 3.4e\+38"),

@@ -3,6 +3,7 @@
 import logging
 import string
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import jiwer
@@ -15,6 +16,7 @@ from rapidfuzz.distance import Levenshtein
 from sacrebleu.metrics import BLEU, CHRF, TER
 from strategies_text import encode, plain, spaced, texts_with_references
 
+import rerank
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.extraction.texts import make_text_metric
@@ -375,3 +377,27 @@ def test_a_list_with_answers_is_right_by_these() -> None:
     assert Match().gain(rows, row).tolist() == [1, 0, 0, 0]
     row, rows = Match().list_stats(nbest.replace(answers=None), [b"1000", b"So"])
     assert Match().gain(rows, row).tolist() == [0, 0, 1, 1]
+
+
+@dataclass(frozen=True)
+class Odd(TextMetric):
+    """A metric of a user's that gives other numbers than it says."""
+
+    name = primary = "odd"
+    columns = reference_columns = ("x",)
+    rows: tuple[float, ...] = ()
+
+    def stats(self, texts: Any, _: Any) -> tuple[np.ndarray, np.ndarray]:
+        return np.ones(1), np.tile(self.rows, (len(texts), 1))
+
+    def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        return np.log(stats[..., 0])
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("rows", [(0.0,), (1.0, 2.0)])
+def test_rows_and_scores_that_nothing_can_be_measured_by_are_refused(rows: Any) -> None:
+    lists = [rerank.NBest("seven", ["a", "b"], references=["a"])]
+    metric = {"name": f"{__name__}:Odd", "rows": rows}
+    with pytest.raises(RecipeError, match=r"metric: odd has statistics of the shape .* finite numbers"):
+        rerank.evaluate([0], lists, metric)

@@ -91,9 +91,10 @@ def serve(
             listener.listen()  # whoever can connect is answered at once
         name, number, *_ = listener.getsockname()
         address = f"http://{f'[{name}]' if ':' in name else name}:{number}"
-        print(f"serving at {address}", flush=True)
         server = Server(config)
-        server.run([listener])
+        with server.capture_signals():  # whoever reads the address may end the service at once
+            print(f"serving at {address}", flush=True)
+            server.run([listener])
     log.info("stopped after %d requests", server.server_state.total_requests)
     _end(pool)
 

@@ -495,6 +495,11 @@ def test_ports_that_are_taken_are_named(rerank: Command, saved: Path) -> None:
         failed(rerank("serve", saved, "--port", port), 1, said)
 
 
+def test_a_signal_as_soon_as_it_is_ready_ends_it(rerank: Command, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builtins.print", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    assert rerank("serve", saved, "--port", 0).code == 0
+
+
 def test_bad_hosts_models_and_predictors_are_refused(rerank: Command, saved: Path, tmp_path: Path) -> None:
     failed(rerank("serve", saved, "--host", "a..b"), 1, "cannot listen on a..b, port 8000: this is not the name of a")
     refused(rerank("serve", tmp_path, "--port", 0), "model.json")
