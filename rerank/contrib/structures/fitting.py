@@ -239,8 +239,8 @@ def best_of(tagger: Tagger, batches: Iterable[Sequence[TaggedSentence]], n: int)
         yield from zip(batch, tagger.nbest_many((sentence.tokens for sentence in batch), n), strict=True)
 
 
-def jackknife(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds: int, n: int, epochs: int) -> Best:
-    """Sentences with their best sequences by a tagger that was trained, for this many epochs, on the other folds.
+def jackknife(tagger: Tagger, sentences: Sequence[TaggedSentence], folds: int, n: int) -> Best:
+    """Sentences with their best sequences by taggers like this one, trained for as many epochs on the other folds.
 
     A fold is a run of sentences, so that documents fall into one or two.
 
@@ -248,10 +248,10 @@ def jackknife(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds:
     """
     if len(sentences) < folds:
         raise DataError(f"found {len(sentences)} sentences; expected {folds} or more, one for each fold")
-    shorter = recipe.change({"training.epochs": epochs, "training.patience": None})
+    shorter = {"training.epochs": tagger.about["epochs"], "training.patience": None}
+    recipe = TaggingRecipe.model_validate(tagger.settings).change(shorter)
     for first, end in sections(len(sentences), folds):
-        tagger = train_tagger(shorter, [*sentences[:first], *sentences[end:]])
-        yield from best_of(tagger, [sentences[first:end]], n)
+        yield from best_of(train_tagger(recipe, [*sentences[:first], *sentences[end:]]), [sentences[first:end]], n)
 
 
 def write_lists(out: OutputStream, best: Best) -> int:

@@ -203,8 +203,7 @@ class TaggingKind(Kind[TaggingRecipe]):
         usual labels there."""
         every, best, usual = self.train_sentences, self.best, list[list[str]]()
         log.info("cross-validation: %d sections of the sentences", FOLDS)
-        epochs = int(best.tagger.about["training"]["epochs"])
-        taggings = fitting.jackknife(best.single.recipe, every, FOLDS, 1, epochs)
+        taggings = fitting.jackknife(best.tagger, every, FOLDS, 1)
         best.guesses[self.recipe.data.train[0]] = [list(first.labels) for _, (first, *_) in taggings]
         for first, end in sections(len(every)):
             usual += usual_labels([*every[:first], *every[end:]], every[first:end])
@@ -224,14 +223,12 @@ class TaggingKind(Kind[TaggingRecipe]):
         data, best = self.recipe.data, self.best
         directory = output_file(self.directory, LISTS)
         directory.mkdir(exist_ok=True)
-        epochs = int(best.tagger.about["training"]["epochs"])
-        with open_output(directory / "train.jsonl.gz") as out:
-            recipe = best.single.recipe
-            fitting.write_lists(out, fitting.jackknife(recipe, self.train_sentences, stage.folds, stage.n, epochs))
-        others = dict.fromkeys([*([data.dev] if data.dev else []), *data.tests])
-        for split in others:
+        lists = {"train": fitting.jackknife(best.tagger, self.train_sentences, stage.folds, stage.n)}
+        for split in [*([data.dev] if data.dev else []), *data.tests]:
+            lists[split] = fitting.best_of(best.tagger, [self.sentences[split]], stage.n)
+        for split, sentences in lists.items():
             with open_output(directory / f"{split}.jsonl.gz") as out:
-                fitting.write_lists(out, fitting.best_of(best.tagger, [self.sentences[split]], stage.n))
+                fitting.write_lists(out, sentences)
         settings = {
             "name": f"{self.recipe.name}-rerank", "task": "ranking", "seed": best.single.recipe.seed,
             "metric": {"name": self.metric.name}, "features": {"set": "labels"},

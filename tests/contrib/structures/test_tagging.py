@@ -129,11 +129,12 @@ def test_lists_are_read_by_rankings(ran: Ran) -> None:
 def test_a_fold_is_tagged_by_a_tagger_of_the_others() -> None:
     """Words that occur in one fold alone are unknown to its tagger."""
     made = [TaggedSentence(((f"w{k}",), ("x",)), (f"A{k % 2}", "B"), str(k)) for k in range(6)]
-    recipe: Any = read_settings({"name": "x", "task": "tagging", "features": {"templates": ["U:%x[0,0]"]}})
-    found = list(jackknife(recipe, made, 3, 2, 2))
+    rows = [list(zip(each.words, each.labels, strict=True)) for each in made]
+    like = tagger(rows, templates="U:%x[0,0]", epochs=2)
+    found = list(jackknife(like, made, 3, 2))
     assert [sentence.id for sentence, _ in found] == [str(k) for k in range(6)]
     with pytest.raises(DataError, match="found 6 sentences; expected 7 or more"):
-        list(jackknife(recipe, made, 7, 2, 2))
+        list(jackknife(like, made, 7, 2))
 
 
 def test_the_most_frequent_labels() -> None:
