@@ -97,8 +97,8 @@ def as_lists(
         if shared and (own is not None or roles.group):  # a row that lacks something is a bad candidate of its list
             groups.setdefault(shared, (number, own or roles, []))[2].append(item)
         elif own is None and "candidates" not in item and (lacking := roles.lacking(item) or "") != "candidates":
-            how = "fill in what merged cells leave empty" if lacking in roles.group else "unlike in most objects"
-            how = "expected a list" if lacking == roles.many else how
+            how = "expected a list" if lacking == roles.many else "unlike in most objects"
+            how = "fill in what merged cells leave empty, or remove the row" if lacking in roles.group else how
             yield number, Problem("text", f"found {show(item.get(lacking))} under {lacking!r}, {how}")
         else:
             yield number, item if own is None else _make_list(own, [item], grader, extra_keys)
