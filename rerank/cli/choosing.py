@@ -164,9 +164,10 @@ def _set_decoding(scorer: "Scorer", kind: str | None, settings: str | None, list
     from rerank.models.provenance import Decoding
     from rerank.readers.problems import Problem
     from rerank.recipes.settings import first_fault
-    from rerank.storage.documents import read_yaml
+    from rerank.storage.documents import yaml_options
 
-    settings_of_user = {} if settings is None else read_yaml(settings)
+    named = [] if settings is None else [f"--decode={settings}"]
+    settings_of_user = yaml_options(named, "--decode SETTINGS").get("--decode", {})
     if not isinstance(settings_of_user, dict):
         raise RecipeError(f"--decode: found {settings!r}; expected settings, as {{sharpness: 2}}")
     if not kind and not settings_of_user:

@@ -214,8 +214,7 @@ def usual_scores(lists: Corpus, metric: Metric) -> dict[str, np.ndarray]:
 def gains_of(metric: Metric, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """The gains of candidates with these rows (float64 [N, K] and [N, R]); a metric of the user's may give anything."""
     gain, shape = np.asarray(metric.gain(stats, reference)), (len(reference), len(metric.columns))
-    finite = np.isfinite(gain).all() and np.isfinite(stats).all()
-    if not finite or gain.shape != shape[:1] or stats.shape != shape:
+    if (gain.shape, stats.shape) != (shape[:1], shape) or not (np.isfinite(gain).all() and np.isfinite(stats).all()):
         found = f"{metric.name} has statistics of the shape {stats.shape} and scores of {gain.shape}"
         raise RecipeError(f"{found}; expected {shape} and {shape[:1]}, and finite numbers", key="metric")
     return gain

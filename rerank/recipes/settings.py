@@ -77,10 +77,6 @@ def one_or_many(*kinds: type) -> BeforeValidator:
     return BeforeValidator(lambda value: [value] if type(value) in kinds else value)
 
 
-# Values by dotted key.
-Grid = dict[str, Annotated[list[Any], Field(min_length=1), one_or_many(str, bool, int, float, dict)]]
-
-
 def distinct(values: tuple[T, ...]) -> tuple[T, ...]:
     """``values`` without those that came before."""
     return tuple(dict.fromkeys(values))
@@ -101,6 +97,7 @@ def _no_seed_twice(seeds: tuple[int, ...]) -> tuple[int, ...]:
 
 
 Seeds = Annotated[tuple[Seed, ...], Field(max_length=1000), BeforeValidator(_no_count), AfterValidator(_no_seed_twice)]
+Grid = dict[str, Annotated[list[Any], Field(min_length=1), one_or_many(str, bool, int, float, dict)]]  # by dotted key
 
 
 def literal(path: str) -> str:

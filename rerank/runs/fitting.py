@@ -247,8 +247,6 @@ def _features(features: Any) -> Settings | None:
             for name, feature in features.get("user", {}).items()
         }
         return {**features, **({"user": user} if user else {})}
-    if not isinstance(features, str | Iterable) and not callable(features):
-        raise RecipeError(f"found {features!r}; expected a set, templates, functions or a dict", key="features")
     entries = [features] if isinstance(features, str) or callable(features) else list(features)
     sets = [feature for feature in entries if isinstance(feature, str) and feature in SETS]
     if len(sets) > 1:

@@ -421,9 +421,9 @@ def open_output(path: str | os.PathLike[str], whole: bool = False) -> Iterator[O
                 sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise  # whoever reads the pipe has stopped: not a failure of the output
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
             raise DataError("the name is longer than the system allows", path=name) from None
-        reason, full = getattr(error, "strerror", None) or error, getattr(error, "errno", None) in DISK_FULL
+        reason, full = error.strerror or error, error.errno in DISK_FULL
         hint = "free some space, or write it elsewhere" if full else "name a file in an existing, writable directory"
         raise RunError(f"cannot write {name}: {reason}; {hint}") from None

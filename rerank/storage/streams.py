@@ -11,6 +11,7 @@ import difflib
 import gzip
 import hashlib
 import io
+import logging
 import lzma
 import os
 import re
@@ -273,6 +274,8 @@ def open_stream(path: PathLike, *, strict: bool = True) -> InputStream:
     if name == "-":
         if sys.stdin is None:
             raise DataError("standard input is closed: redirect it, or name a file", path=stream_name(name))
+        if sys.stdin.isatty():
+            logging.getLogger("rerank").info("reads what you type, until Ctrl-D; or name a file")
         stream = InputStream(sys.stdin.buffer, stream_name(name), owned=False)
         standard_input.set(stream)
     elif (start := start_alone.get()) is not None:

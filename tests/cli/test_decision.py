@@ -224,6 +224,11 @@ def test_what_cannot_be_decoded_is_refused(rerank: Command, tmp_path: Path) -> N
     (tmp_path / "texts").write_text(TEXTS)
     refused(rerank("rank", "base", tmp_path / "trees", "--decode", "{threshold: 0.3}"), "threshold: found 0.3")
     refused(rerank("rank", "base", tmp_path / "trees", "--decode", "{sharpness: 0.0}"), "--decode: sharpness: found 0")
+    refused(
+        rerank("rank", "base", tmp_path / "trees", "--decode", "{"),
+        "--decode: the value of --decode ",
+        "not valid YAML",
+    )
     texts = ("rank", "base", tmp_path / "texts", "--metric", "bleu", "--reader", "moses")
     refused(rerank(*texts, "--predictor", "fuse"), "only trees can be fused; use mbr for texts")
     refused(rerank(*texts, "--predictor", "mbr", "--decode", "{gains: nowhere:gains}"), "cannot import gain function")

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import logging
 import lzma
 import os
 import sys
@@ -227,13 +228,30 @@ def written(path: Path | str) -> None:
         out.write(TEXT)
 
 
+class Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_who_waits_at_a_terminal_is_told_what_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    for stdin, said in ((io.TextIOWrapper, []), (Terminal, ["reads what you type, until Ctrl-D; or name a file"])):
+        monkeypatch.setattr(sys, "stdin", stdin(io.BytesIO(TEXT)))
+        with open_stream("-"):
+            assert caplog.messages == said
+
+
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"cannot write .*No such file or directory; name a file in an existing"):
         written(tmp_path / "nowhere" / "out")
     with pytest.raises(RunError, match="Is a directory"):
         written(tmp_path)
-    with pytest.raises(RunError, match="null byte"):
+    with pytest.raises(ValueError, match="null byte"):
         written("a\0b")
+    with pytest.raises(ValueError, match="not of the output"), open_output(tmp_path / "out"):
+        raise ValueError("not of the output")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

@@ -269,7 +269,6 @@ GOOD = rerank.NBest("a", [("x", 1.0), ("y", 0.0)], gains=[0.0, 1.0])
 BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([GOOD], {"learner": "perceptro"}, "learner.name: unknown learner 'perceptro'; did you mean perceptron"),
     ([GOOD], {"features": ["text", "dense"]}, "found the sets text and dense"),
-    ([GOOD], {"features": 3}, "features: found 3; expected a set, templates, functions or a dict"),
     ([GOOD], {"features": [lambda _: {}]}, "cannot be found again by the model"),
     ([GOOD], {"recipe": {"mert": {"split": "tune"}}}, "the recipe needs a split 'tune'; found only train; MERT can"),
     ([GOOD], {"recipe": {"task": "classification"}}, "which has no lists; `rerank run` runs it"),

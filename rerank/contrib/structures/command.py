@@ -53,7 +53,8 @@ def tag(
     from rerank.contrib.structures.readers import batches_of, sentences_of
     from rerank.contrib.structures.tagger import Tagger
     from rerank.readers.problems import SkipCount
-    from rerank.storage.documents import as_json, read_yaml
+    from rerank.readers.reader import settings_of
+    from rerank.storage.documents import as_json
     from rerank.storage.files import open_output
     from rerank.storage.streams import read_in
 
@@ -61,7 +62,7 @@ def tag(
     tagger, count = Tagger.load(model, trust), SkipCount(on_bad_list)
     settings, own_reader = tagger.settings["data"], tagger.settings["data"]["reader"]
     if reader is not None:
-        form = sequence_reader(read_yaml(reader) if reader.lstrip().startswith("{") else reader, "--reader")
+        form = sequence_reader(settings_of(reader, "--reader"), "--reader")
     else:
         plain = own_reader["name"] in ("slash", "trees") and tagger.width == 1
         form = sequence_reader("words" if plain else own_reader)

@@ -166,6 +166,7 @@ def test_commands(rerank: Command, ran: Ran, tmp_path: Path) -> None:
     failed(rerank("tag", root / "run" / "rerank" / "model", test), 2, "a model that reranks lists; expected one that")
     failed(rerank("rank", model, test), 2, "a model that tags words")
     failed(rerank("tag", model, test, "--reader", "conl"), 2, "did you mean conll")
+    failed(rerank("tag", model, test, "--reader", "{"), 2, "--reader: found '{', which is not valid YAML")
     (tmp_path / "bad").write_text("a\n")
     failed(rerank("tag", model, tmp_path / "bad"), 2, "bad:1: list 0: found 1 columns; expected 2 or 3")
     (tmp_path / "wide").write_text("a b c d e\n")
