@@ -43,6 +43,7 @@ def found(rule: str, *texts: str) -> list[str | None]:
         ("boxed", ["\\boxed{\\boxed{1,000}}", "{\\boxed{1e3}}"], "1000"),
         ("boxed", ["\\boxed{1 000}", "\\boxed{x = 1,000}", "\\boxed{\\approx 1000}", "\\boxed{a = b = 1,000}"], "1000"),
         ("boxed", ["\\boxed{(1,234)}", "\\boxed{\\frac12 \\text{ units}^2}"], ["(1, 234)", "0.5"]),
+        ("boxed", ["\\boxed{9.8 m/s^2}", "\\boxed{9.8\\text{ m/s}}", "\\boxed{\\boldsymbol{9.8}}"], "9.8"),
         ("boxed", ["\\boxed{}", "\\boxed{1", "{{}}", "}}}"], None),
         ("letter", ["(B)", "**B**", "Answer: B", "A? No: B.", "\\text{B}", "It is 'B'.", "I'd say B"], "B"),
         ("letter", ["B. A proof follows.", "B, as I said", "\\boxed{\\textbf{(B)} 5}", "\\boxed{B}, not A"], "B"),
