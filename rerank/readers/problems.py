@@ -152,7 +152,7 @@ class SkipCount:
     def nothing(self, path: str) -> DataError:
         """The message where a file has no usable list: the first bad ones, if there are any."""
         first = "".join(f"; skipped for {reason!r}, first {message}" for reason, message in self.first.items())
-        return DataError(f"no usable list in the file{first or ': it holds none'}", path=path)
+        return DataError(f"no usable list in the file{first or ': none has candidates'}", path=path)
 
     def _skip(self, problem: Problem, reasons: Counter[str], first: dict[str, str]) -> None:
         if self.on_bad_list == "error" and problem.reason != UNJUDGED:

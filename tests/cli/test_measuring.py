@@ -209,9 +209,9 @@ def test_a_file_of_bad_lists_says_which(samples: Path, rerank: Command) -> None:
     command = "oracle", samples, "--metric", "gain", "--reader", "jsonl", "--on-bad-list", "skip"
     failed(rerank(*command), 2, f"{samples}: no usable list in the file; skipped for ", f"{samples}:1: list first: ")
     samples.write_text("")
-    failed(rerank(*command), 2, f"{samples}: no usable list in the file: it holds none")
+    failed(rerank(*command), 2, f"{samples}: no usable list in the file: none has candidates")
     samples.write_text('{"id": "first", "candidates": []}\n')
-    failed(rerank(*command), 2, f"{samples}: no usable list in the file: it holds none")
+    failed(rerank(*command), 2, f"{samples}: no usable list in the file: none has candidates")
 
 
 def test_trees_in_json_are_refused_with_the_form_in_which_they_are_measured(tmp_path: Path, rerank: Command) -> None:
