@@ -98,8 +98,7 @@ def run(
     on from there.
     """
     from rerank.recipes.loading import find_recipe, task_named
-    from rerank.runs.experiment import experiment
-    from rerank.runs.rehearsal import background_compilation
+    from rerank.runs.experiment import background_compilation, experiment
     from rerank.runs.report.results import base_warning, corpora_table
     from rerank.storage.documents import read_yaml
     from rerank.storage.streams import Inputs
@@ -142,8 +141,7 @@ def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
         return
     for split in result["splits"]:
         cli.show(results_table(result, split, narrow=cli.out.is_terminal))
-    cli.show(*(f"{name}: {text}" for name, text in signatures(result)), metrics=result)
-    cli.show(*filter(None, [cross_validation_note(result)]))
+    cli.show(*signatures(result), *filter(None, [cross_validation_note(result)]), metrics=result)
     if summary := headline(result):
         cli.show(summary["sentence"], headline=summary["sentence"])
     if report := reported_table(result):
@@ -211,7 +209,6 @@ def tune(
     """
     from rerank.recipes.recipe import ListRecipe
     from rerank.runs import experiment
-    from rerank.runs.rehearsal import background_compilation
     from rerank.runs.report.results import choice_table
     from rerank.storage.files import write_text
     from rerank.storage.outputs import output_file
@@ -228,7 +225,7 @@ def tune(
         settings = settings.change({"data.holdout": share})
     if not settings.seeds:
         settings = settings.change({"seeds": [settings.seed + number for number in range(DEFAULT_SEEDS)]})
-    with work.open(original) as engine, background_compilation(settings, "train"):
+    with work.open(original) as engine, experiment.background_compilation(settings, "train"):
         metrics = experiment.run(settings, output, resume=resume, tests=False, engine=engine)
     target = output_file(output, experiment.CHOSEN_RECIPE)
     final = settings.change({"runs": (), "grid": {}, "reported": None, **metrics["choice"]["settings"]})

@@ -24,6 +24,7 @@ from rerank.data.corpus import remarks_on, share_of
 from rerank.extraction.blocks import Block, BlockJob, Spool, cut_blocks, run_blocks
 from rerank.extraction.content import Content, Pair
 from rerank.extraction.extraction import CorpusCache, ExtractedSplit, extract_split, extract_training
+from rerank.extraction.kinds import metric_of
 from rerank.extraction.list_checks import LACKING_TOKENS
 from rerank.extraction.list_checks import shared as same_inputs
 from rerank.extraction.sample import LOWEST, SAMPLE_SIZE, ListSample, shared
@@ -51,6 +52,8 @@ class Data:
     """The corpora of a recipe: its training split, table, and the other splits by name; engine: whose workers extract
     them, and read their lists again."""
 
+    recipe: ListRecipe
+    metric: Metric
     training: ExtractedSplit
     table: FeatureTable
     others: dict[str, ExtractedSplit]
@@ -98,16 +101,30 @@ class Data:
             count = min(max(math.ceil(share * names.size - 0.5), 1), names.size - 1)
             mask, about = np.isin(inverse, order[:count]), f"{training.key} {HOLDOUT} {share!r}"
             others[HOLDOUT], training = part_of(training, mask, f"{about} apart"), part_of(training, ~mask, about)
-        return Data(training, table, others, engine or Engine())
+        return Data(recipe, metric_of(recipe), training, table, others, engine or Engine())
 
-    def counts(self, recipe: ListRecipe, metric: Metric) -> dict[str, Any]:
+    @property
+    def dev(self) -> ExtractedSplit | None:
+        """The split on which choices are made, if there is one."""
+        return self.others.get(self.recipe.data.dev or "")
+
+    def shared(self, recipe: ListRecipe) -> ExtractedSplit:
+        """The share of the training lists that a run of this ``recipe`` sees."""
+        lists, share, seed = self.training, recipe.training.share, recipe.seed
+        if share == 1:
+            return lists
+        mask = np.zeros(lists.corpus.list_count, np.bool_)
+        mask[share_of(mask.size, share, seed)] = True
+        return part_of(lists, mask, f"{lists.key} {share!r} {seed}")
+
+    def counts(self) -> dict[str, Any]:
         """The entry of metrics.json on every split."""
         entries = dict[str, Any]()
-        for split, lists in {recipe.data.training: self.training, **self.others}.items():
+        for split, lists in {self.recipe.data.training: self.training, **self.others}.items():
             corpus, about = lists.corpus, lists.about
             size = {"lists": corpus.list_count, "candidates": corpus.candidate_count, "nonzeros": corpus.nonzeros}
             counts = {key: about[key] for key in (*COUNTS, *(key for key in RARE_COUNTS if key in about))}
-            counts = {"columns": corpus.width, **counts, "statistics": list_statistics(corpus, metric)}
+            counts = {"columns": corpus.width, **counts, "statistics": list_statistics(corpus, self.metric)}
             entries[split] = size | counts
         return entries
 
@@ -122,15 +139,6 @@ def table_of(start: Model, recipe: ListRecipe) -> FeatureTable:
             path=recipe.training.start,
         )
     return start.table
-
-
-def shared_lists(lists: ExtractedSplit, share: float, seed: int) -> ExtractedSplit:
-    """The share of the lists that ``share_of`` draws."""
-    if share == 1:
-        return lists
-    mask = np.zeros(lists.corpus.list_count, np.bool_)
-    mask[share_of(mask.size, share, seed)] = True
-    return part_of(lists, mask, f"{lists.key} {share!r} {seed}")
 
 
 def part_of(lists: ExtractedSplit, mask: np.ndarray, key: str) -> ExtractedSplit:
@@ -168,9 +176,9 @@ DEVIATIONS = 3.72  # of a normal distribution, beyond which it has the probabili
 OFF_BY_A_LINE = "are the references those of other lists, off by a line?"
 
 
-def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mapping[str, Any]) -> list[str]:
+def doubts(data: Data, content: Content[Any], corpora: Mapping[str, Any]) -> list[str]:
     """A line for everything that looks wrong with the splits of a run; corpora: their counts, see ``Data.counts``."""
-    train, metric = data.training, content.metric
+    recipe, train, dev = data.recipe, data.training, data.dev
     counts = {split: entry["statistics"] for split, entry in corpora.items()}
     columns = columns_seen(content.column_names, content.live_columns, train.sample)
     table, lines = data.table, list[str]()
@@ -183,13 +191,13 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
         if split == HOLDOUT:
             continue
         spelling = spelling_doubt(lists.about.get("amiss", []))
-        mismatches = reference_doubts(metric, counts[split], lists.sample.lengths, spelling)
+        mismatches = reference_doubts(content.metric, counts[split], lists.sample.lengths, spelling)
         if split not in data.others:
             lines += [f"{split}: {line}" for line in mismatches]
             continue
         lines += [f"{split}: {line}" for line in mismatches or filter(None, [spelling])]
         notes = training_differences(lists.sample, content, columns, train.sample.digests)
-        if split in recipe.data.tests and (dev := data.others.get(recipe.data.dev or "")) is not None:
+        if split in recipe.data.tests and dev is not None:
             notes += repeats(lists.sample, dev.sample.digests, f"those of {recipe.data.dev}, where choices are made")
         inputs = [each.about["inputs"] for each in (train, lists) if "inputs" in each.about]
         same = shared(train.sample.digests, lists.sample.digests)[0]
@@ -329,10 +337,10 @@ def reread(
     return RereadBlock(lists, long, {name: place for name, place in places.items() if name not in block.earlier})
 
 
-def visit_lists(recipe: ListRecipe, data: Data, split: str, visitors: Sequence[Visitor]) -> int:
+def visit_lists(data: Data, split: str, visitors: Sequence[Visitor]) -> int:
     """Read the lists of a split again, once for all ``visitors``, by the workers of ``data``; returns how many the
     files have."""
-    failure, count, long = list[RerankError](), 0, 0
+    recipe, failure, count, long = data.recipe, list[RerankError](), 0, 0
     masks = [np.zeros(visitor.lists.corpus.list_count, np.bool_) for visitor in visitors]
     indices = np.unique(np.concatenate([visitor.lists.indices for visitor in visitors]))
     job = BlockJob(recipe, Spool(None), tuple(sys.path), ScoreColumns.of_table(data.table.about))

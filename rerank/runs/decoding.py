@@ -33,8 +33,9 @@ from rerank.models.provenance import MAJORITY, Decoding, Kind
 from rerank.readers.lists import answer_numbers
 from rerank.readers.reader import ScoreColumns
 from rerank.recipes.recipe import DECODERS, ListRecipe
+from rerank.recipes.sections import DecodeSettings
 from rerank.runs.combination import deviation_of, fit, members
-from rerank.runs.corpora import Data, RereadList, Visitor, part_of, shared_lists, visit_lists
+from rerank.runs.corpora import Data, RereadList, Visitor, part_of, visit_lists
 from rerank.runs.run import Run, sibling_path, weight_counts
 from rerank.runs.training import NOT_BEATEN, RunTask, base_alone, data_identity
 
@@ -132,8 +133,9 @@ class Sweep:
         if kind != "mbr":
             assert isinstance(metric, Parseval)
             see = partial(by_fusion, points, metric, models if kind == "learned" else [None])
-        self.points, self.visitor = points, Visitor(lists, self.add, see, [scores], folds)
-        self._starts, L, K = lists.corpus.lists, lists.corpus.list_count, len(metric.columns)
+        self.kind, self.points, self.metric, self.corpus = kind, points, metric, lists.corpus
+        self.visitor = Visitor(lists, self.add, see, [scores], folds)
+        L, K = lists.corpus.list_count, len(metric.columns)
         self.texts, self.candidates, self.complete = dict[int, bytes](), np.full(L, -1, np.int64), True
         self.rows, self.sums = np.zeros((L, K)), np.zeros((1, K))
 
@@ -144,7 +146,20 @@ class Sweep:
         if answer.text is not None:
             self.texts[index] = answer.text
         if answer.candidate is not None:
-            self.candidates[number] = self._starts[number] + answer.candidate
+            self.candidates[number] = self.corpus.lists[number] + answer.candidate
+
+    def best(self, settings: DecodeSettings) -> tuple[Decoding, float | None]:
+        """The point with the best score, and that score (None where nothing was to be tuned)."""
+        points, metric, score, a, h = self.points, self.metric, None, 0, 0
+        if self.texts:
+            total = self.corpus.reference.sum(axis=0)
+            scores = metric.scores(self.sums, np.broadcast_to(total, (len(self.sums), total.size)))
+            at = int(np.argmax(metric.sign * scores))
+            score, (a, h) = float(scores[at]), divmod(at, points.thresholds.size if self.kind != "mbr" else 1)
+        how = {"kind": self.kind, "sharpness": float(points.sharpness[a]), "deviation": points.deviation}
+        if self.kind != "mbr":
+            how |= {"threshold": float(points.thresholds[h]), "slack": float(points.slacks[0])}
+        return Decoding.model_validate(how | settings.model_dump(include={"most", "gains", "margin", "below"})), score
 
 
 def answers_of(names: Sequence[str], entry: RereadList) -> tuple[np.ndarray, np.ndarray] | None:
@@ -210,17 +225,16 @@ class Tuning(NamedTuple):
 
     data: Data
     run: Run
-    lists: ExtractedSplit
+    corpus: Corpus
     scores: np.ndarray
     sweeps: dict[str, Sweep]
 
-    def score(self, metric: Metric, scores: np.ndarray) -> float:
+    def score(self, scores: np.ndarray) -> float:
         """The metric on the best candidates by ``scores``."""
-        corpus = self.lists.corpus
-        return metric.score(scored_rows(corpus, metric, scores), corpus.reference)
+        return self.data.metric.score(scored_rows(self.corpus, self.data.metric, scores), self.corpus.reference)
 
 
-def tune_decoding(recipe: ListRecipe, runs: Sequence[tuple[Data, Run]], metric: Metric) -> None:
+def tune_decoding(runs: Sequence[tuple[Data, Run]]) -> None:
     """Find out on dev how every run decodes best, and whether that is better than its best candidates; without dev, on
     the training lists that were held out when the run was trained. Lists are read again once, for all runs with the
     data that they were trained on.
@@ -230,80 +244,61 @@ def tune_decoding(recipe: ListRecipe, runs: Sequence[tuple[Data, Run]], metric: 
     exactly; of equally good ones the smallest sharpness and threshold are taken, and the simplest way: the best
     candidate, mbr, fuse, learned.
     """
-    dev = recipe.data.dev
-    attempts = [_tuning(recipe, data, run, metric) for data, run in runs if recipe.decoders]
-    tunings = [tuning for tuning in attempts if tuning is not None]
+    tunings = [tuning for data, run in runs if data.recipe.decoders and (tuning := _tuning(data, run)) is not None]
     sweeps = [sweep for tuning in tunings for sweep in tuning.sweeps.values()]
     if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in sweeps):
-        visitors = [sweep.visitor for sweep in sweeps]
-        visit_lists(recipe, tunings[0].data, dev or recipe.data.training, visitors)
+        data = tunings[0].data
+        visit_lists(data, data.recipe.data.dev or data.recipe.data.training, [sweep.visitor for sweep in sweeps])
     retries = list[tuple[Data, Run]]()
     for tuning in tunings:
-        run, training, best = tuning.run, tuning.data.training.corpus, tuning.score(metric, tuning.scores)
-        optima = {kind: _best_point(recipe, kind, tuning, metric) for kind in tuning.sweeps}
-        base, scores = run.training["base"], [best, *(score for _, score in optima.values())]
-        most = max(metric.sign * score for score in scores if score is not None)
-        in_doubt = base["beaten"] is False and base["setting"] == AUTO and not base["kept"] and dev is None
-        if in_doubt and most <= SCORE_TOLERANCE + metric.sign * tuning.score(metric, tuning.lists.corpus.base):
+        data, run, training, best = tuning.data, tuning.run, tuning.data.training.corpus, tuning.score(tuning.scores)
+        sign, optima = data.metric.sign, {kind: sweep.best(data.recipe.decode) for kind, sweep in tuning.sweeps.items()}
+        base, scores = run.training["base"], [best, *(score for _, score in optima.values() if score is not None)]
+        in_doubt = base["beaten"] is False and base["setting"] == AUTO and not base["kept"] and data.dev is None
+        most, of_base = max(sign * score for score in scores), sign * tuning.score(tuning.corpus.base)
+        if in_doubt and most <= SCORE_TOLERANCE + of_base:
             log.warning(NOT_BEATEN)
             run.weights, optima = base_alone(run.weights, run.training, training), {}
             run.training["base"]["kept"] = True
             run.training |= weight_counts(run.weights, run.recipe.training.predictor)
-            retries += [(tuning.data, run)] if recipe.decode.margin > 0 else []
-        elif dev is None:  # scores of trainings on fewer lists are on another scale
+            retries += [(data, run)] if data.recipe.decode.margin > 0 else []
+        elif data.dev is None:  # scores of trainings on fewer lists are on another scale
             final = deviation_of(training, run.scores(training))
             optima = {kind: (how.model_copy(update={"deviation": final}), dev) for kind, (how, dev) in optima.items()}
         run.decodings = {kind: optima[kind][0] for kind in get_args(Kind) if kind in optima}
-        use = _choose_kind(recipe, {kind: score for kind, (_, score) in optima.items()}, best, metric)
+        use = _choose_kind(data.recipe, {kind: score for kind, (_, score) in optima.items()}, best, data.metric)
         entries = {kind: {**how.model_dump(), "dev": score} for kind, (how, score) in optima.items()}
         run.training["decode"] = {"use": use, "best": best, **entries}
     if retries:  # a margin of the base's scores
-        tune_decoding(recipe, retries, metric)
+        tune_decoding(retries)
 
 
-def _tuning(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> Tuning | None:
+def _tuning(data: Data, run: Run) -> Tuning | None:
     """A run with the lists and points that its ways of decoding are tuned on; None where it has no such lists. Where
     nothing is tuned, or the model is the base itself, these are all training lists."""
-    dev = None if recipe.data.dev is None else data.others[recipe.data.dev]
-    lists, scores = dev, run.held_out
-    if lists is None:
-        lists = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
-    if dev is not None or recipe.decode.sharpness is not None or run.training["base"]["kept"]:
+    settings, scores = data.recipe.decode, run.held_out
+    lists = data.dev or data.shared(run.recipe)
+    if data.dev is not None or settings.sharpness is not None or run.training["base"]["kept"]:
         scores = run.scores(lists.corpus)
     elif scores.size:  # of the last lists, by a training without them
         mask = np.cumsum(np.diff(lists.corpus.lists)[::-1])[::-1] <= scores.size
         lists = part_of(lists, mask, f"{lists.key} last {scores.size}")
-    elif recipe.decode.margin > 0:
-        message = f"found {recipe.decode.margin:g}, but no lists were held out in training that tell what scores "
+    elif settings.margin > 0:
+        message = f"found {settings.margin:g}, but no lists were held out in training that tell what scores "
         raise RecipeError(f"{message}mean; name data.dev, or decode.sharpness", key="decode.margin")
     else:
         log.info("decoding is not tuned: no lists were held out in training; name data.dev, or decode.sharpness")
         return None
     deviation, sweeps = deviation_of(lists.corpus, scores), dict[str, Sweep]()
-    for kind in recipe.decoders:
-        threshold, slack = run.fusion_point if kind == "learned" else (recipe.decode.threshold, 0.0)
+    for kind in data.recipe.decoders:
+        threshold, slack = run.fusion_point if kind == "learned" else (settings.threshold, 0.0)
         sharpness = np.array([LEARNING_SHARPNESS]) if kind == "learned" else SHARPNESS
-        if recipe.decode.sharpness is not None:
-            sharpness = np.array([recipe.decode.sharpness])
+        if settings.sharpness is not None:
+            sharpness = np.array([settings.sharpness])
         thresholds = THRESHOLDS if threshold is None else np.array([threshold])
         points = Points(deviation, sharpness, thresholds, np.array([slack]))
-        sweeps[kind] = Sweep(kind, points, scores, lists, metric, [run.brackets])
-    return Tuning(data, run, lists, scores, sweeps)
-
-
-def _best_point(recipe: ListRecipe, kind: str, tuning: Tuning, metric: Metric) -> tuple[Decoding, float | None]:
-    """The point with the best score, and that score (None where nothing was to be tuned)."""
-    sweep, score, a, h = tuning.sweeps[kind], None, 0, 0
-    points = sweep.points
-    if sweep.texts:
-        total = tuning.lists.corpus.reference.sum(axis=0)
-        scores = metric.scores(sweep.sums, np.broadcast_to(total, (len(sweep.sums), total.size)))
-        at = int(np.argmax(metric.sign * scores))
-        score, (a, h) = float(scores[at]), divmod(at, points.thresholds.size if kind != "mbr" else 1)
-    settings = {"kind": kind, "sharpness": float(points.sharpness[a]), "deviation": points.deviation}
-    settings |= {"threshold": float(points.thresholds[h]), "slack": float(points.slacks[0])} if kind != "mbr" else {}
-    settings |= {key: getattr(recipe.decode, key) for key in ("most", "gains", "margin", "below")}
-    return Decoding.model_validate(settings), score
+        sweeps[kind] = Sweep(kind, points, scores, lists, data.metric, [run.brackets])
+    return Tuning(data, run, lists.corpus, scores, sweeps)
 
 
 def _choose_kind(recipe: ListRecipe, scores: Mapping[str, float | None], best: float, metric: Metric) -> str:
@@ -329,18 +324,16 @@ class SplitDecoder:
     visitors: of the lists, ways to decode first.
     """
 
-    def __init__(
-        self, recipe: ListRecipe, data: Data, runs: Sequence[Run], winner: Run, split: str, metric: Metric
-    ) -> None:
+    def __init__(self, data: Data, runs: Sequence[Run], winner: Run, split: str) -> None:
         self.split, self.runs, self.winner, self.sweeps = split, runs, winner, list[Sweep]()
-        self.lists = lists = data.others[split]
+        self.lists, metric = (lists := data.others[split]), data.metric
         for run, kind in ways_to_decode(runs):
             how, scores = run.decodings[kind], run.scores(lists.corpus)
             points = Points(how.deviation, *(np.array([each]) for each in (how.sharpness, how.threshold, how.slack)))
             self.sweeps.append(Sweep(kind, points, scores, lists, metric, [run.brackets], how))
         self.visitors, columns = [sweep.visitor for sweep in self.sweeps], ScoreColumns.of_table(data.table.about)
         self._names, self._answers = tuple[str, ...](), list[tuple[int, np.ndarray, np.ndarray]]()
-        if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:
+        if data.recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:
             self._names = columns.without(metric.measured).names
             add = lambda index, number, answer: self._answers.append((number, *answer))  # noqa: ARG005, E731
             self.visitors.append(Visitor(lists, add, partial(answers_of, self._names)))
@@ -435,14 +428,14 @@ def scores_by_folds(run: Run, corpus: Corpus, dev: Corpus | None) -> tuple[np.nd
     return np.concatenate(fold_scores), folds
 
 
-def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> None:
+def learn_brackets(data: Data, run: Run) -> None:
     """Learn a run's model of brackets, from ``scores_by_folds`` of its share of the training lists, and the threshold
     and slack that go with it: the recipe's, without slack, or the best on all these lists, each fused by what was
     learned without its fifth: they are many more than dev has, whose best is unstable."""
-    training = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
-    corpus, dev = training.corpus, None if recipe.data.dev is None else data.others[recipe.data.dev].corpus
-    scores, folds = scores_by_folds(run, corpus, dev)
-    base, sharpness = deviation_of(corpus, corpus.base), recipe.decode.sharpness or LEARNING_SHARPNESS
+    training, settings = data.shared(run.recipe), data.recipe.decode
+    corpus = training.corpus
+    scores, folds = scores_by_folds(run, corpus, None if data.dev is None else data.dev.corpus)
+    base, sharpness = deviation_of(corpus, corpus.base), settings.sharpness or LEARNING_SHARPNESS
     symbols, by_fold = SymbolTable(), [list[tuple[BracketColumns, np.ndarray]]() for _ in range(FOLDS)]
 
     def add(_: int, number: int, brackets: ListBrackets) -> None:
@@ -452,13 +445,13 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> 
         by_fold[folds[number]].append((columns._replace(symbols=ids[columns.symbols]), right))
 
     visitor = Visitor(training, add, partial(brackets_of, base, sharpness), [scores])
-    visit_lists(recipe, data, recipe.data.training, [visitor])
+    visit_lists(data, data.recipe.data.training, [visitor])
     every = [*chain.from_iterable(by_fold)]
     run.brackets = fit_brackets(every, symbols, base)
     numbers = sum(right.size for _, right in every)
     log.info("learned fusion: %s brackets of %s lists", f"{numbers:,}", f"{len(every):,}")
-    if recipe.decode.threshold is not None:
-        run.fusion_point = recipe.decode.threshold, 0.0
+    if settings.threshold is not None:
+        run.fusion_point = settings.threshold, 0.0
         return
     try:
         rest = ([*chain.from_iterable(by_fold[:fold] + by_fold[fold + 1 :])] for fold in range(FOLDS))
@@ -468,6 +461,6 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> 
         run.fusion_point = DEFAULT_THRESHOLD, 0.0
         return
     points = Points(1.0, np.array([sharpness]), BRACKET_THRESHOLDS, BRACKET_SLACKS)
-    sweep = Sweep("learned", points, scores, training, metric, models, folds=[folds])
-    visit_lists(recipe, data, recipe.data.training, [sweep.visitor])
-    run.fusion_point = best_fusion(sweep, corpus, metric)
+    sweep = Sweep("learned", points, scores, training, data.metric, models, folds=[folds])
+    visit_lists(data, data.recipe.data.training, [sweep.visitor])
+    run.fusion_point = best_fusion(sweep, corpus, data.metric)

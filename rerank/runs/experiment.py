@@ -2,6 +2,10 @@
 
 A ``Kind`` says what is done in each stage. Without a directory for the results nothing is kept and nothing written, as
 in ``rerank.fit``. ``history.jsonl`` has a line where each stage starts and ends.
+
+A first run would wait for each kernel as it is first called. So another process, on a processor that has nothing to do,
+goes through the recipe over a few lists in plain Python, which shows what each kernel is called with, and compiles them
+from the last one on. Whoever comes to a kernel first compiles it, and the other finds it on disk.
 """
 
 import json
@@ -10,9 +14,11 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
@@ -20,12 +26,14 @@ import numpy as np
 from rerank import __version__
 from rerank.base.errors import RunError
 from rerank.base.interrupts import check as check_interrupt
+from rerank.base.progress import Compilation
 from rerank.base.registry import import_object
-from rerank.kernels.sources import code_digest, user_digest
+from rerank.kernels.compile import Kernel, Rehearsal, thread_count
+from rerank.kernels.sources import PACKAGE, code_digest, user_digest, user_files
 from rerank.metrics.metric import Metric
-from rerank.pool import Engine, Usage
+from rerank.pool import Engine, Processes, Usage
 from rerank.recipes.loading import task_named
-from rerank.recipes.recipe import Single, TaskRecipe
+from rerank.recipes.recipe import ListRecipe, Single, TaskRecipe
 from rerank.runs.report.results import headline
 from rerank.storage.documents import as_json, read_object
 from rerank.storage.files import DAMAGE, reason, write_text
@@ -45,6 +53,7 @@ Content = tuple[dict[str, Any], dict[str, np.ndarray]]  # of a file: a header (J
 Until = Literal["extract", "train", "test"]
 
 COSTS = "seconds", "cpu_seconds", "peak_memory_bytes"  # by a stage
+LISTS_PER_SPLIT = 4  # that the other process goes through
 
 
 def experiment(
@@ -93,13 +102,13 @@ def _load_results(kind: "Kind[Any]", directory: Path) -> bool:
     with suppress(*DAMAGE):
         metrics = read_object(directory / "metrics.json")
         if ("report" if kind.tests else "model") in dict(metrics["stages"]):
-            level, by, mtime = logging.INFO, "", (directory / "metrics.json").stat().st_mtime
+            mtime = os.path.getmtime(directory / "metrics.json")
             newer = [path for path in kind.files if os.path.isfile(path) and os.path.getmtime(path) > mtime]
-            if newer:
-                level, by = logging.WARNING, f", but {newer[0]} is newer"
+            but = f", but {newer[0]} is newer" if newer else ""
             if metrics["code"] != kind.code:
-                level, by = logging.WARNING, ", by a program or a module of yours that has changed since"
-            log.log(level, "%s: already finished%s; run it without --resume to do it again", directory, by)
+                but = ", by a program or a module of yours that has changed since"
+            message = "%s: already finished%s; run it without --resume to do it again"
+            log.log(logging.WARNING if but else logging.INFO, message, directory, but)
             kind.metrics = metrics
             return True
     return False
@@ -321,3 +330,40 @@ class Kind(ABC, Generic[R]):
 def code_of(recipe: TaskRecipe, parts: tuple[str, ...]) -> str:
     """Digest of code: of those parts of this program, and of the user's own parts in a recipe."""
     return f"{code_digest(parts)[:32]} {user_digest(recipe.model_dump())[:32]}"
+
+
+@contextmanager
+def background_compilation(recipe: TaskRecipe, until: Until) -> Iterator[None]:
+    """Compile the kernels that a recipe needs, within the block, in another process too, from the first that is not on
+    disk: not with one processor, where lists come from a pipe or a URL, or where a part of the recipe is a user's,
+    which may do more than compute."""
+    worker = Processes(1)
+    with ExitStack() as stack:
+
+        def begin() -> None:
+            with suppress(Exception):  # no room for files, or no means for processes: the run compiles alone
+                if not isinstance(recipe, ListRecipe) or thread_count() < 2:
+                    return
+                kinds = [paths for split in recipe.splits for paths in recipe.data.files(split).values()]
+                parts = user_files(recipe.model_dump()).values()
+                if all(map(os.path.isfile, chain(*kinds))) and all(path.is_relative_to(PACKAGE) for path in parts):
+                    directory = stack.enter_context(TemporaryDirectory(prefix="rerank-", ignore_cleanup_errors=True))
+                    worker.submit(rehearse, recipe, until, Path(directory, "few"))
+
+        Compilation.at_first = begin
+        try:
+            yield
+        finally:
+            Compilation.at_first = None
+            worker.shutdown(kill_workers=True)
+
+
+def rehearse(recipe: ListRecipe, until: Until, directory: Path) -> None:
+    """Carry out a recipe over a few lists in plain Python, and compile the kernels that it calls."""
+    logging.disable()
+    np.seterr(all="ignore")  # as in kernels
+    Kernel.rehearsal = rehearsal = Rehearsal()
+    with suppress(Exception):  # of so few lists nothing may be learned
+        small = recipe.change({"features.min_lists": 1, "training.epochs": 1})
+        experiment(small, Inputs(few=LISTS_PER_SPLIT), directory, until=until)
+    rehearsal.compile()

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.answers import check_rule
 from rerank.extraction.content import user_templates
+from rerank.extraction.kinds import metric_of
 from rerank.features.template import SETS
 from rerank.learn.learner import learners
 from rerank.metrics.gain import ColumnMetric, Gain
@@ -32,7 +33,7 @@ from rerank.readers.memory.reading import (
 )
 from rerank.readers.reader import ScoreColumns
 from rerank.readers.texts.jsonl import is_table
-from rerank.recipes.loading import load_recipe, read_settings, task_named
+from rerank.recipes.loading import load_recipe, measuring_recipe, read_settings, task_named
 from rerank.recipes.recipe import METRICS, ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, as_settings
 from rerank.runs.experiment import experiment
@@ -119,10 +120,8 @@ def fit(
             settings[section] = {**_mapping(settings.get(section), section), key: value}
     first, lists = first_list(lists)
     settings["task"] = task_of(settings, first)
-    usual = METRICS.get(settings["task"])
-    measure = settings.get("metric") or usual
-    measure = measure.get("name", usual) if isinstance(measure, Mapping) else measure
-    how = {"texts": settings["task"] in METRICS, "gains": _takes_gains(measure)}
+    measure = metric_of(measuring_recipe(settings["task"], settings.get("metric")))
+    how = {"texts": settings["task"] in METRICS, "gains": isinstance(measure, Gain)}
     names_of_start = None if start is None else ScoreColumns.of_table(start.model.table.about)
     source, data, names = _source_of(lists, names_of_start, **how)
     sources = {TRAIN: source}
@@ -177,21 +176,15 @@ def _mapping(section: Any, key: str) -> Mapping[str, Any]:
     return section or {}
 
 
-def _takes_gains(metric: Any, kind: type = Gain) -> bool:
-    """Whether a metric of this name is of gains, as those of an order are, or of another ``kind``."""
-    name = as_settings(metric)["name"] if isinstance(metric, str) else ""
-    return name in metrics and issubclass(metrics.get(name), kind)
-
-
 def task_of(settings: Settings, first: NBest) -> str:
     """The task of a recipe: what it says, or else what its metric measures, or a list holds."""
     if "task" in settings:
         return str(settings["task"])
-    if (metric := settings.get("metric")) is not None:
+    if (metric := as_settings(settings.get("metric"))) is not None:
         name = metric.get("name") if isinstance(metric, Mapping) else metric
+        of_column = isinstance(name, str) and name in metrics and issubclass(metrics.get(name), ColumnMetric)
         usual = {**METRICS, "parse": "parseval"}
-        other = "ranking" if _takes_gains(name, ColumnMetric) else "translation"
-        return next((task for task, measure in usual.items() if measure == name), other)
+        return next((task for task, of in usual.items() if of == name), "ranking" if of_column else "translation")
     if holds_trees(first):
         return "parse"
     return "translation" if first.gains is None else "ranking"

@@ -103,8 +103,8 @@ class ListKind(Kind[ListRecipe]):
             message += "stand there; the reader's option duplicates: drop keeps the first of each"
             log.warning(message, recipe.data.training, f"{about['duplicates']:,}", f"{lists.candidate_count:,}")
         self.content = content_of(recipe, columns=ScoreColumns.of_table(self.data.table.about))
-        self.corpora = self.data.counts(recipe, self.metric)
-        self.doubts = doubts(recipe, self.data, self.content, self.corpora)
+        self.corpora = self.data.counts()
+        self.doubts = doubts(self.data, self.content, self.corpora)
         base = self.content.column_names[0] if self.data.table.about.get("scored") else None
         corpora = (each.corpus for each in (self.data.training, *self.data.others.values()))
         self.base_doubt = " ".join([*about.get("amiss", []), *doubts_of_base(base, recipe.data.reader, corpora)])
@@ -168,8 +168,8 @@ class ListKind(Kind[ListRecipe]):
         """Find out how runs decode best, each with the data that it was trained on."""
         if "learned" in self.recipe.decoders:
             for data, run in runs:
-                learn_brackets(self.recipe, data, run, self.metric)
-        tune_decoding(self.recipe, runs, self.metric)
+                learn_brackets(data, run)
+        tune_decoding(runs)
 
     def make_model(self) -> Model:
         """The chosen run as a model."""
@@ -246,11 +246,11 @@ class ListKind(Kind[ListRecipe]):
         ways = {kind: number for number, (run, kind) in enumerate(ways_to_decode(self.runs)) if run is winner}
         leading = ways.get(winner.decision.predictor)
         texts, self.texts[split] = results.selected_texts(lists, winner.choices[split], ways)
-        decoder = SplitDecoder(self.recipe, self.data, self.runs, winner, split, self.metric)
+        decoder = SplitDecoder(self.data, self.runs, winner, split)
         with open_output(results.prediction_file(directory, split, 0)) as out:
-            predictions = results.Predictions(out, self.recipe, lists, winner, split, self.model, leading)
+            predictions = results.Predictions(out, self.data, winner, split, Scorer(self.model), leading)
             visitors = [*decoder.visitors, predictions.visitor, *([texts] if self.content.final else [])]
-            count = visit_lists(self.recipe, self.data, split, visitors)
+            count = visit_lists(self.data, split, visitors)
             predictions.writer.finish()
         answers = decoder.finish(count)
         if answers is not None:
@@ -269,7 +269,7 @@ class ListKind(Kind[ListRecipe]):
             return
         if not texts or not choices.keys() <= texts[0][0].keys():
             visitor, texts = results.selected_texts(lists, choices, {})
-            visit_lists(self.recipe, self.data, split, [visitor])
+            visit_lists(self.data, split, [visitor])
         reports, self.signatures[split] = self.content.describe(split, [*choices], texts)
         for name, measures in reports.items():
             self.reports[split][name] |= measures
@@ -291,12 +291,12 @@ class ListKind(Kind[ListRecipe]):
         for data, run in parts:
             line, _ = dense_line(data.training.corpus, data.table, self.metric)
             run.evaluate({split: data.others[split]}, data.training.corpus, self.metric, line)
-        decoders = [SplitDecoder(self.recipe, data, [run], run, split, self.metric) for data, run in parts]
+        decoders = [SplitDecoder(data, [run], run, split) for data, run in parts]
         visitors = [visitor for each in decoders for visitor in each.visitors]
-        count = visit_lists(self.recipe, self.data, split, visitors) if visitors else 0
+        count = visit_lists(self.data, split, visitors) if visitors else 0
         for each in decoders:
             each.finish(count)
-        winner.take_over(split, lists, [run for _, run in parts], self.metric)
+        winner.take_over(split, lists, [run for _, run in parts])
 
     def predict(self) -> None:
         for split, selections in self.winner.selections.items():

@@ -127,53 +127,21 @@ def evaluate(
     """
     check_keys("evaluate", columns)
     validate(Sampling, {"samples": samples, "seed": seed})
-    measure, corpus, answers, predictor, doubt = _measure(model, lists, metric, decode, columns)
-    usual = usual_scores(corpus, measure).items()
-    rows = {name: scored_rows(corpus, measure, scores) for name, scores in usual} | {"choice": answers}
-    how: Any = {"test": test, "samples": samples, "seed": seed, "doubt": doubt}
-    return Evaluation(Compared(measure, corpus.reference, rows, **how), predictor)
-
-
-_MISSING = object()
-Answer = int | bytes | np.ndarray  # a candidate's place, -1 for none; the text of what is no candidate; or all scores
-
-
-def _measure(
-    model: Reranker | Iterable[Any],
-    lists: Any,
-    metric: str | Mapping[str, Any] | None,
-    decode: bool | str,
-    columns: Mapping[str, Any],
-) -> tuple[Metric, Corpus, np.ndarray, str, str]:
-    """The metric, the lists, the rows (float64 [L, K]) of the answers of a model, or of anybody, to all of them, by
-    which predictor these are, and what speaks against claims."""
-    if isinstance(model, Reranker) and (is_frame(lists) or is_table(lists)):
-        lists, columns = model.frame_lists(lists, columns, with_truth=True), {}
-    first, lists = first_list(lists_from(lists, columns))
-    scorer, examples = None, list[Lists]()
-    choose: Callable[[list[Pair]], Sequence[Answer]]
-    measurements, rows = list[tuple[np.ndarray, ...]](), list[np.ndarray]()
     if isinstance(model, Reranker):
-        scorer, variant = Scorer(model.model, model.predictor), model.model  # decoding is by the model's own metric
-        if metric is not None:
-            settings = model.recipe.change({"metric": as_settings(metric)}).model_dump(mode="json")
-            variant = replace(variant, settings=settings)
-        content = Scorer(variant, model.predictor).content
-        ordered = content.metric.ordered  # by scores, which decoding does not give
-        how = scorer.decoding(decode if isinstance(decode, str) else "best" if ordered or not decode else None)
-        choose, by = partial(_model_answers, scorer, how, ordered), scorer.ranked_by if how is None else how.kind
-        if ordered and how is not None:
-            raise RecipeError(f"{content.metric.primary} measures orders; expected best", key="decode")
-    else:
+        if is_frame(lists) or is_table(lists):
+            lists, columns = model.frame_lists(lists, columns, with_truth=True), {}
+        scorer = Scorer(model.model, model.predictor)
+        content, choose, predictor = _chooser(scorer, model, metric, decode)
+    first, lists = first_list(lists_from(lists, columns))
+    if not isinstance(model, Reranker):
         request: Settings = {} if metric is None else {"metric": as_settings(metric)}
-        content = content_of(
-            measuring_recipe(task_of(request, first), metric, {"answer": getattr(lists, "answer", None)})
-        )
-        ordered = content.metric.ordered
-        what = ("a choice for every list", "the scores of every list's candidates")[ordered]
-        choices = iterate(model, f"a model, or {what}", "model")
-        take, by = _scores if ordered else _index, ""
+        data = {"answer": getattr(lists, "answer", None)}
+        content = content_of(measuring_recipe(task_of(request, first), metric, data))
+        what = ("a choice for every list", "the scores of every list's candidates")[content.metric.ordered]
+        choices, predictor = iterate(model, f"a model, or {what}", "model"), ""
+        take = _scores if content.metric.ordered else _index
         choose = lambda pairs: [take(next(choices, _MISSING), pair.nbest) for pair in pairs]  # noqa: E731
+    measurements, answers, examples = list[tuple[np.ndarray, ...]](), list[np.ndarray](), list[Lists]()
     count, sampler = SkipCount(getattr(lists, "on_bad_list", "error")), ListSampler(content.column_names)
     options: Any = {"texts": isinstance(content, TextContent), "gains": isinstance(content.metric, Gain)}
     with error_context():
@@ -182,22 +150,47 @@ def _measure(
             for item, answer in zip(batch, choose([item.pair for item in batch]), strict=True):
                 nbest = item.pair.nbest
                 measurements.append((nbest.first, nbest.base, item.stats, item.reference))
-                rows.append(_row_of(content, item, answer))
+                answers.append(_row_of(content, item, answer))
                 sampler.add(nbest)
                 examples += [nbest][: ACCOUNT_LISTS - len(examples)]
         count.warn()
     log_account(Account.of("", examples, metric=content.metric))
-    sample = sampler.finish()
-    if scorer is not None:
+    sample, reader = sampler.finish(), getattr(lists, "settings", {})
+    if isinstance(model, Reranker):
+        reader = getattr(lists, "settings", scorer.recipe.data.reader)
         for line in training_differences(sample, content, scorer.model.about.get("columns", {}), scorer.model.seen):
             log.warning("%s", line)
     elif next(choices, _MISSING) is not _MISSING:
         raise DataError(f"found more choices than the {amount(len(measurements), 'list')}; expected one for each")
     if not measurements:
         raise DataError("no lists to evaluate")
-    reader = getattr(lists, "settings", {} if scorer is None else scorer.recipe.data.reader)
-    corpus = measured_corpus(measurements, content.metric)
-    return content.metric, corpus, np.stack(rows), by, _doubts(content, corpus, examples, sample, reader)
+    measure, corpus = content.metric, measured_corpus(measurements, content.metric)
+    usual = usual_scores(corpus, measure).items()
+    rows = {name: scored_rows(corpus, measure, scores) for name, scores in usual} | {"choice": np.stack(answers)}
+    how: Any = {"test": test, "samples": samples, "seed": seed}
+    how["doubt"] = _doubts(content, corpus, examples, sample, reader)
+    return Evaluation(Compared(measure, corpus.reference, rows, **how), predictor)
+
+
+_MISSING = object()
+Answer = int | bytes | np.ndarray  # a candidate's place, -1 for none; the text of what is no candidate; or all scores
+Choose = Callable[[list[Pair]], Sequence[Answer]]
+
+
+def _chooser(
+    scorer: Scorer, model: Reranker, metric: str | Mapping[str, Any] | None, decode: bool | str
+) -> tuple[Content[Any], Choose, str]:
+    """What measures lists by ``metric``, what gives a model's answers to some of them, and by which predictor."""
+    variant = model.model  # decoding is by the model's own metric
+    if metric is not None:
+        settings = model.recipe.change({"metric": as_settings(metric)}).model_dump(mode="json")
+        variant = replace(variant, settings=settings)
+    content = Scorer(variant, model.predictor).content
+    ordered = content.metric.ordered  # by scores, which decoding does not give
+    how = scorer.decoding(decode if isinstance(decode, str) else "best" if ordered or not decode else None)
+    if ordered and how is not None:
+        raise RecipeError(f"{content.metric.primary} measures orders; expected best", key="decode")
+    return content, partial(_model_answers, scorer, how, ordered), scorer.ranked_by if how is None else how.kind
 
 
 def _doubts(

@@ -4,8 +4,8 @@ import glob
 import logging
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 
@@ -50,6 +50,7 @@ LEARNED_FUSION = (
     "# decode: {kinds: [mbr, fuse, learned]}  # brackets judged by trees: about .5 F better and, with 9,500 lists, 3 "
     "minutes longer; needs scikit-learn"
 )
+ANSWERS = "  # answer: last-number  # samples vote by their answers: boxed, letter, text, json:KEY, regex:..."
 ENDINGS, RATIO = (".gz", ".bz2", ".xz", ".zst"), 6  # of compressed files; how much smaller these are
 BYTES_PER_MINUTE = 60 * 3e6  # 29,000 lists of translations and 9,500 of parses, on two cores
 
@@ -87,20 +88,31 @@ def new_recipe(
     for path in (*references, *sources):
         if not (is_url(path) or os.path.exists(path) or glob.has_magic(path)):
             raise DataError("no such file; check the name", path=path)
-    groups, common = _systems(files, sources, reader, roles)
-    if len(groups) < len(files):
-        firsts = [files.index(path) for path, *_ in groups]
-        right, inputs = ([of[k] for k in firsts] if len(of) == len(files) else of for of in (references, sources))
-        system = new_recipe(name, [files[k] for k in firsts], right, inputs, reader, roles, metric)
-        return _fuse(system, groups, common, right, f"# Made for {_listing(files)}. rerank run {_listing([name])}.yaml")
+    every, (groups, common) = files, _systems(files, sources, reader, roles)
+    if len(groups) < len(every):  # of each group the first file stands for all
+        firsts = [every.index(path) for path, *_ in groups]
+        references, sources = ([of[k] for k in firsts] if len(of) == len(every) else of for of in (references, sources))
+        files = [every[k] for k in firsts]
     splits = _names(files)
     train, dev, tests = _splits(files, splits)
-    head = [f"# Made for {_listing(files)}. rerank run {_listing([name])}.yaml", f"name: {_quote(name)}"]
-    root = _common_folder(files)[0]
-    about = TaskFiles(files, train, dev, tests, splits, root, partial(_pattern, files, files, splits), _quote, reader)
+    head = [f"# Made for {_listing(every)}. rerank run {_listing([name])}.yaml", f"name: {_quote(name)}"]
+    root, pattern = _common_folder(files)[0], partial(_pattern, files, files, splits)
+    about, first = TaskFiles(files, train, dev, tests, splits, root, pattern, _quote, reader), [*tests, *files][0]
     for _, each in tasks:
         if each.new and (content := import_object(each.new)(about)):
-            return _checked_recipe([*head, *content[1:]], content[0], files, tests)
+            return _checked_recipe([*head, *content[1:]], content[0], about, [first])
+    command = [first, "--sources", sources[files.index(first)]] if sources else [first]
+    fused = (groups, common) if len(groups) < len(every) else None
+    return _recipe_of_lists(head, about, fused, references, sources, roles, metric, command)
+
+
+def _recipe_of_lists(
+    head: list[str], about: TaskFiles, fused: tuple[list[list[str]], str] | None, references: Sequence[str],
+    sources: Sequence[str], roles: str | None, metric: str | None, command: list[str],
+) -> NewRecipe:  # fmt: skip
+    """The recipe for files of lists or, ``fused``, for the groups of files over the same inputs of which these are the
+    first; command: the arguments by which its model is tried."""
+    files, splits, reader = about.paths, about.splits, about.reader
     settings, nbest = _detect(files, reader, roles)
     trees, format_name = nbest.of_trees, str(settings["name"])
     use, qrels = readers.get(format_name).use if format_name in readers else "", _needs_qrels(format_name)
@@ -108,34 +120,32 @@ def new_recipe(
     if qrels and not settings.get("qrels"):
         message = "runs need their judgements; name one file of qrels, for all of them, with --references"
         raise DataError(message, path=files[0])
-    lines = [
-        *head,
-        "",
-        "data:",
-        f"  root: {_quote(root)}",
-        f"  nbest: {_quote(_pattern(files, files, splits))}",
-        f"  reader: {{name: {format_name}, qrels: {_quote(settings['qrels'])}}}" if qrels else
-        f"  reader: {reader or format_name}",
-        *([f"  roles: {as_json(settings['roles'])}"] if roles else []),
-        f"  train: {_quote(splits[train])}",
-        f"  dev: {_quote(splits[dev])}        # epochs and settings are chosen on it" if dev else
-        "  dev: null         # a part of the training lists takes its place",
-        f"  tests: [{', '.join(_quote(splits[path]) for path in tests)}]",
-    ]  # fmt: skip
-    lines[-1] += "" if tests else f"  # so the training lists are cross-validated, in {FOLDS} parts"
+    form = f"{{name: {format_name}, qrels: {_quote(settings['qrels'])}}}" if qrels else reader or format_name
+    place, pattern = _quote(about.pattern()), partial(_pattern, files=files, splits=splits)
+    account, lists = _account_of(files[0], settings, references)
+    if fused is not None:
+        place, form, account, command = _fuse(*fused, form, references, pattern, command)
     gains = not trees and (GAIN in nbest.names or qrels)
-    source = sources or (not nbest.of_trees and nbest.source)
+    source = sources or (not trees and nbest.source)
     speech = use == "speech" or (format_name in ROWS and not source)  # translations have a source
     task = "parse" if trees else "ranking" if gains else "speech" if speech else "translation"
-    lines += _sides(nbest, gains, references, sources, partial(_pattern, files=files, splits=splits))
-    if gains and nbest.answers is None and use != "search":
-        lines.append(
-            "  # answer: last-number  # samples vote by their answers: boxed, letter, text, json:KEY, regex:..."
-        )
-    account, lists = _account_of(files, settings, references)
+    data = [
+        "",
+        "data:",
+        f"  root: {_quote(about.root)}",
+        f"  nbest: {place}",
+        f"  reader: {form}",
+        *([f"  roles: {as_json(settings['roles'])}"] if roles else []),
+        f"  train: {_quote(splits[about.train])}",
+        f"  dev: {_quote(splits[about.dev])}        # epochs and settings are chosen on it" if about.dev else
+        "  dev: null         # a part of the training lists takes its place",
+        f"  tests: [{', '.join(_quote(splits[path]) for path in about.tests)}]"
+        + ("" if about.tests else f"  # so the training lists are cross-validated, in {FOLDS} parts"),
+        *_sides(nbest, gains, references, sources, pattern),
+        *([ANSWERS] if gains and nbest.answers is None and use != "search" else []),
+    ]  # fmt: skip
     measure = _measure(task, use, lists, metric) or (_lower(lists) if gains else [])
-    lines[2:2] = [f"task: {task}{TASK_HINTS.get(task, '')}", *measure]
-    recipe = read_settings(read_yaml("\n".join(lines)))
+    recipe = read_settings(read_yaml("\n".join([*head, f"task: {task}", *measure, *data])))
     assert isinstance(recipe, ListRecipe)
     doubts = doubts_of_lists(lists, content_of(recipe).metric, settings.get("roles"))
     for line in doubts:
@@ -143,11 +153,13 @@ def new_recipe(
             raise DataError(f"{line} Choose: --metric match, gain, counts, wer, cer or bleu.", path=files[0])
         log.warning("%s", line)
     spelling = spelling_doubt(doubts)
-    lines[3:3] = [f"# {spelling}"] if spelling else []
-    lines += ["", "# What suits the task; other values: rerank list, docs/recipes.md", *_task_lines(recipe)]
-    lines[1:1] = account
-    kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {MEASURES[recipe.metric['name']]}"
-    return _checked_recipe(lines, f"{kind}. {spelling}" if spelling else kind, files, tests, sources)
+    what = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {MEASURES[recipe.metric['name']]}"
+    what += f". {spelling}" if spelling else ""
+    if fused is not None:
+        what += f"; {len(fused[0][0])} systems, whose files have the same {fused[1]}, are fused"
+    top = [f"task: {task}{TASK_HINTS.get(task, '')}", *([f"# {spelling}"] if spelling else []), *measure]
+    usual = ["", "# What suits the task; other values: rerank list, docs/recipes.md", *_task_lines(recipe)]
+    return _checked_recipe([head[0], *account, head[1], *top, *data, *usual], what, about, command)
 
 
 def _sides(
@@ -250,46 +262,42 @@ def _systems(
 
 
 def _fuse(
-    system: NewRecipe, groups: list[list[str]], common: str, references: Sequence[str], head: str
-) -> NewRecipe:  # fmt: skip
-    """A recipe for the first system of each of the ``groups``, the splits, with the lists of the others."""
-    firsts, data = [first for first, *_ in groups], read_yaml(system.text)["data"]
-    splits, reader = _names(firsts), {"name": data["reader"]} if isinstance(data["reader"], str) else data["reader"]
+    groups: list[list[str]], common: str, form: str, references: Sequence[str], pattern: Callable[..., str],
+    command: list[str],
+) -> tuple[str, str, list[str], list[str]]:  # fmt: skip
+    """The lines of a recipe for the lists of several systems, each of the ``groups`` of which is a split, in place of
+    those for the first system: the pattern of its files, its reader ``form``, the account, and the ``command``."""
     if len(set(map(len, groups))) > 1:
         message = f"files with the same {common} are those of systems to fuse, but not as many in each split: "
         raise DataError(message + "; ".join(map(", ".join, groups)), path=groups[0][0])
-    patterns = [_pattern(column, firsts, splits, "another system") for column in [*zip(*groups, strict=True)][1:]]
-    if _needs_qrels(reader["name"]) and len(groups) == 1:
-        first, *others = groups[0]
-        settings, right, of_use = {**reader, "others": others}, [], f"others: [{', '.join(map(_quote, others))}]"
-        nbest, command = data["nbest"], [first, "--reader", f"{{name: {reader['name']}, {of_use}}}"]
+    firsts, *others = zip(*groups, strict=True)
+    settings, joined = (
+        as_settings(reader := read_yaml(f"reader: {form}")["reader"]),
+        [",".join(group) for group in groups],
+    )
+    if len(groups) == 1 and _needs_qrels(settings["name"]):
+        (path,), names = firsts, groups[0][1:]
+        place, settings, references, joined = pattern(firsts), {**settings, "others": names}, [], [path]
+        command = [path, "--reader", f"{{name: {settings['name']}, others: [{', '.join(map(_quote, names))}]}}"]
     else:
-        first, settings, right = ",".join(groups[0]), {"name": "merged", "of": data["reader"]}, [*references]
-        nbest = ",".join([data["nbest"], *patterns])
-        command = [next(",".join(group) for group in groups if group[0] == system.arguments[0]), *system.arguments[1:]]
-    comments = "\n".join([head, *_account_of([first], settings, right)[0]])
-    text = re.sub(r"(?m)^  nbest: .*$", lambda _: f"  nbest: {as_json(nbest)}", system.text)
-    text = re.sub(r"(?m)^  reader: .*$", lambda _: f"  reader: {as_json(settings)}", text)
-    text = re.sub(r"\A(?:# .*\n)+", lambda _: f"{comments}\n", text)
-    description = f"{system.description}; {len(groups[0])} systems, whose files have the same {common}, are fused"
-    return replace(system, text=text, description=description, arguments=tuple(command))
+        place = ",".join([pattern(firsts), *(pattern(column, key="another system") for column in others)])
+        settings, command = {"name": "merged", "of": reader}, [joined[firsts.index(command[0])], *command[1:]]
+    return as_json(place), as_json(settings), _account_of(joined[0], settings, references)[0], command
 
 
-def _checked_recipe(
-    lines: list[str], description: str, files: Sequence[str], tests: Sequence[str] = (), sources: Sequence[str] = ()
-) -> NewRecipe:
+def _checked_recipe(lines: list[str], description: str, about: TaskFiles, command: list[str]) -> NewRecipe:
     """A recipe of these lines, which are checked."""
     text = "\n".join(lines) + "\n"
     recipe = read_settings(read_yaml(text))
     table = "by cross-validation"
-    if tests and not tasks.get(recipe.task).folds:
-        table = f"on {', '.join(map(os.path.basename, tests))}"
-    sizes = [os.path.getsize(path) * (RATIO if path.endswith(ENDINGS) else 1) for path in files if not is_url(path)]
-    minutes = round(sum(sizes) / BYTES_PER_MINUTE)  # reading is most of a run
-    time = f"about {minutes} minutes" if minutes > 1 else "a minute or less"
-    first = [*tests, *files][0]
-    arguments = (first, "--sources", sources[files.index(first)]) if sources else (first,)
-    return NewRecipe(text, recipe.task, description, arguments, f"{time}; base, model and more {table}")
+    if about.tests and not tasks.get(recipe.task).folds:
+        table = f"on {', '.join(map(os.path.basename, about.tests))}"
+    paths = [path for path in about.paths if not is_url(path)]
+    minutes = round(
+        sum(os.path.getsize(path) * (RATIO if path.endswith(ENDINGS) else 1) for path in paths) / BYTES_PER_MINUTE
+    )
+    time = f"about {minutes} minutes" if minutes > 1 else "a minute or less"  # reading is most of a run
+    return NewRecipe(text, recipe.task, description, tuple(command), f"{time}; base, model and more {table}")
 
 
 def _needs_qrels(name: str) -> bool:
@@ -297,20 +305,18 @@ def _needs_qrels(name: str) -> bool:
     return name in readers and "qrels" in vars(readers.get(name))["__dataclass_fields__"]
 
 
-def _account_of(files: Sequence[str], settings: Settings, references: Sequence[str]) -> tuple[list[str], list[Lists]]:
-    """The account of the first file in lines, and its first lists."""
-    lists = read(files[0], settings, references=references[:1] or None, on_bad_list="skip")
+def _account_of(path: str, settings: Settings, references: Sequence[str]) -> tuple[list[str], list[Lists]]:
+    """The account of a file in lines, and its first lists."""
+    lists = read(path, settings, references=references[:1] or None, on_bad_list="skip")
     assert isinstance(lists, ListFile)
     first = lists.first_items()
-    account = Account.of(files[0], first, settings["name"])
+    account = Account.of(path, first, settings["name"])
     return [] if account is None else [f"# {_listing([line])}" for line in account.lines], first
 
 
 def _detect(files: Sequence[str], reader: str | None, roles: str | None) -> tuple[Settings, Lists]:
     """The reader of the files, and their first list with candidates."""
-    names = dict[str, str]()
-    for path in files:
-        names[path] = format_of(path, readers) if reader is None else reader
+    names = {path: reader or format_of(path, readers) for path in files}
     if len(formats := set(names.values())) > 1:
         pairs = ", ".join(f"{path} {name}" for path, name in names.items())
         raise DataError(f"found the formats {', '.join(map(str, sorted(map(str, formats))))} ({pairs}); expected one")
@@ -365,7 +371,7 @@ def _names(files: Sequence[str]) -> dict[str, str]:
     return {path: part or each for path, part, each in zip(files, parts, inner, strict=True)}
 
 
-def _pattern(paths: Sequence[str], files: Sequence[str], splits: dict[str, str], key: str = "") -> str:
+def _pattern(paths: Sequence[str], files: Sequence[str], splits: Mapping[str, str], key: str = "") -> str:
     """The pattern of the ``files`` of lists, as recipes have it, or of the files of ``key`` that go with them."""
     if len(paths) != len(files):
         counts = f"found {len(paths)} files of {key} for {len(files)} of lists"

@@ -1,32 +1,46 @@
-"""The results of a run over lists: predictions, and a page of results, choice, lists that changed, weights, data."""
+"""The results of a run over lists: predictions, and a page of results, choice, lists that changed, weights, data.
+
+The candidates of a list stand next to one another, with what differs from its reference marked. What base or chosen
+candidate have and the reference has not gets ×; what the reference has and they lack gets −B where the base lacks it,
+−C where the chosen one does. Of trees these are the brackets that PARSEVAL counts with its default settings: all
+nonterminals except roots (TOP, S1, ROOT, unlabelled) and those without a word that counts, function tags cut, ADVP and
+PRT the same. Of texts they are words, by the matching blocks of ``difflib``; the nearest of several references counts,
+the one that takes the fewest inserted or deleted words.
+
+A tree is nested lists, which the style of the page lays out: it is read aloud and copied like a text, and its width is
+that of the words in the reader's font.
+"""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import partial
 from io import BytesIO
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
+from rerank.data.symbols import SymbolTable
+from rerank.data.trees import Trees, leaves, parse_brackets
 from rerank.extraction.content import SelectedTexts
 from rerank.extraction.extraction import ExtractedSplit
-from rerank.extraction.kinds import metric_of
 from rerank.learn.learner import Weights
 from rerank.learn.scoring import scores as scores_of
 from rerank.metrics.metric import Metric, list_gains, oracles
-from rerank.models.model import Model
+from rerank.metrics.parseval import EMPTY_TAG, Parseval, cut_label, equivalents
 from rerank.models.scorer import Contribution, Scorer, put_first, rank
 from rerank.readers.lists import Lists
 from rerank.readers.reader import ListWriter, Problem, Reader, SkipCount
-from rerank.recipes.recipe import ListRecipe
 from rerank.runs.compared import FILE
-from rerank.runs.corpora import RereadList, Visitor
+from rerank.runs.corpora import Data, RereadList, Visitor
 from rerank.runs.report import page
 from rerank.runs.report import results as tables
-from rerank.runs.report.differences import KEY, compare_texts, compare_trees
-from rerank.runs.report.page import Details, PageSection, Part
+from rerank.runs.report.page import Details, PageSection, Part, markup
 from rerank.runs.report.table import Bar, Measure, TextTable, count, fixed, primary_of, reals
 from rerank.runs.run import Run
 from rerank.storage.outputs import output_file
@@ -36,6 +50,15 @@ from rerank.storage.streams import Writable
 PREDICTIONS = "{}.nbest.gz", FILE, "{}.decoded.gz", "{}.decoded.jsonl.gz"
 MAX_FEATURES = 10  # that decided a list
 SAME_GAIN = 1e-12  # gains that are this close are equal
+MAX_WORDS = 2_000  # of a text
+WRONG = "×"
+KEY = markup(
+    '<p class="note"><span class="wrong">A<sup>×</sup></span> is not in the reference; <span class="missed">A<sup>−BC'
+    "</sup></span> of the reference is missed by base (B), by the chosen candidate (C), or by both.</p>"
+)
+_DELETE = frozenset(Parseval.delete)  # labels that are not brackets, tags whose words do not count
+_EQUAL = equivalents(Parseval.equal_labels)
+Bracket = tuple[str, int, int]  # the label, and the span over the words that count
 
 
 def prediction_file(directory: Path, split: str, number: int) -> Path:
@@ -84,9 +107,9 @@ class Predictions:
     texts: list[bytes] | None
 
     def __init__(
-        self, out: Writable, recipe: ListRecipe, lists: ExtractedSplit, run: Run, split: str, model: Model,
-        leading: int | None,
+        self, out: Writable, data: Data, run: Run, split: str, scorer: Scorer, leading: int | None
     ) -> None:  # fmt: skip
+        recipe, lists = data.recipe, data.others[split]
         corpus, weights = lists.corpus, run.weights[recipe.predictor]
         offsets = np.zeros(corpus.list_count)
         if lists.origins is not None:
@@ -95,8 +118,8 @@ class Predictions:
         self.base, self.choice = choices["base"], choices.get(run.decision.predictor, choices[recipe.predictor])
         self.before, self.best = list_gains(corpus, self.base), list_gains(corpus, oracles(corpus))
         gains = np.stack([self.before, list_gains(corpus, self.choice)], axis=1)
-        self._scorer, of_lists = Scorer(model), [offsets, gains, corpus.reference]
-        see = partial(prediction_of, self._scorer.reader, metric_of(recipe), leading)
+        self._scorer, of_lists = scorer, [offsets, gains, corpus.reference]
+        see = partial(prediction_of, scorer.reader, data.metric, leading)
         scores = [scores_of(corpus, weights)]
         self.visitor = Visitor(lists, self._add, see, scores, of_lists, opens=False, whole=True)
         self.writer, self.examples = ListWriter(out, self._scorer.reader), dict[int, tuple[int, Lists]]()
@@ -216,7 +239,7 @@ def list_sections(
     """The sections of a run over lists; runs: as they were trained; changes: a ``changes_row`` by split."""
     measure, task = primary_of(metrics), str(metrics.get("task", ""))
     results = [tables.results_table(metrics, split) for split in tables.splits_of(metrics)]
-    notes = [*tables.notes(metrics), *(f"{name}: {text}" for name, text in tables.signatures(metrics))]
+    notes = [*tables.notes(metrics), *tables.signatures(metrics)]
     learning = learning_figure(metrics.get("curve") or {}, measure, tables.dev_of(metrics))
     verdicts = {gain for example in examples for gain in example.gains[:2]} <= {0.0, 1.0}
     sides = {"Now right" if verdicts else "Now better": 1, "Now wrong" if verdicts else "Now worse": -1}
@@ -298,3 +321,119 @@ def learning_figure(curve: Mapping[str, Any], measure: Measure, dev: str) -> pag
     return page.draw(
         caption, lines, "training lists (log scale)", measure.heading, x=page.logarithmic(sizes, margin=0.04)
     )
+
+
+def mark_text(text: str, mark: str = "") -> Markup:
+    """``text`` with its mark, if it has one."""
+    kind = "wrong" if mark == WRONG else "missed"
+    return markup('<span class="{}">{}<sup>{}</sup></span>', kind, text, mark) if mark else markup("{}", text)
+
+
+def compare_trees(gold: str, base: str, choice: str, list_id: str | None = None) -> Markup:
+    """The trees of one list, drawn; base and chosen are one drawing if they are equal."""
+    symbols, marks = SymbolTable(), dict[int, str]()
+    raw = [text.encode("utf-8", "surrogateescape") for text in (gold, base, choice)]
+    trees = parse_brackets(raw, symbols, path="the report's examples", list_id=list_id)
+    for t, letter in enumerate("BC", start=1):
+        misses, errors = differences(trees, symbols, t)
+        marks |= {k: marks.get(k, "−") + letter for k in misses} | dict.fromkeys(errors, WRONG)
+    titles = ["Gold", "Base and chosen"] if base == choice else ["Gold", "Base", "Chosen"]
+    figures = [
+        markup(
+            '<figure><figcaption>{}</figcaption><div class="scroll" tabindex="0" role="region" aria-label="{} tree">'
+            '<ul class="tree">{}</ul></div></figure>',
+            *(title, title, draw(trees, symbols, t, marks)),
+        )
+        for t, title in enumerate(titles)
+    ]
+    return markup('<div class="trees">{}</div>', Markup().join(figures))
+
+
+def differences(trees: Trees, symbols: SymbolTable, t: int) -> tuple[list[int], list[int]]:
+    """(nodes of tree 0, the reference, that tree ``t`` misses; nodes of tree ``t`` that the reference has not).
+
+    Brackets are matched one to one; among equal brackets in one tree the upper ones are matched first. Words whose gold
+    tag is punctuation do not count; where the trees have different numbers of words, each tree's own tags decide.
+    """
+    gold, own = (leaves(trees, symbols.intern(EMPTY_TAG), of) for of in (0, t))
+    mask = np.isin(trees.label, [symbols.intern(tag) for tag in _DELETE])
+    in_gold = brackets_of(trees, symbols, 0, gold[~mask[gold]])
+    in_tree = brackets_of(trees, symbols, t, own[~mask[gold if gold.size == own.size else own]])
+    return _surplus(in_gold, in_tree), _surplus(in_tree, in_gold)
+
+
+def brackets_of(trees: Trees, symbols: SymbolTable, t: int, words: np.ndarray) -> dict[int, Bracket]:
+    """The brackets of tree ``t`` by node, over ``words``, the nodes of those that count (int64, ascending)."""
+    nodes, brackets = np.arange(*trees.first[t : t + 2]), dict[int, Bracket]()
+    nodes = nodes[trees.word[nodes] < 0]
+    spans = np.searchsorted(words, [nodes, nodes + trees.size[nodes]]).T.tolist()
+    for k, symbol, (start, end) in zip(nodes.tolist(), trees.label[nodes].tolist(), spans, strict=True):
+        label = cut_label(symbols.text(symbol))
+        if label not in _DELETE and end > start:
+            brackets[k] = _EQUAL.get(label, label), start, end
+    return brackets
+
+
+def _surplus(brackets: Mapping[int, Bracket], others: Mapping[int, Bracket]) -> list[int]:
+    counts, nodes = Counter(others.values()), list[int]()
+    for k, bracket in brackets.items():
+        counts[bracket] -= 1
+        if counts[bracket] < 0:
+            nodes.append(k)
+    return nodes
+
+
+def draw(trees: Trees, symbols: SymbolTable, t: int, marks: Mapping[int, str]) -> Markup:
+    """Tree ``t`` as items of a list, without traces unless it has no words; ``marks``: by node."""
+    words = {*leaves(trees, symbols.intern(EMPTY_TAG), t).tolist()} or {*leaves(trees, -1, t).tolist()}
+    below = dict[int, Markup]()  # the items of a node's children
+    for k in reversed(range(*trees.first[t : t + 2].tolist())):
+        label, parent = symbols.text(int(trees.label[k])), int(trees.parent[k])
+        if k in words:
+            item = markup('<li class="leaf"><small>{}</small> {}</li>', label, symbols.text(int(trees.word[k])))
+        elif k in below:
+            item = markup("<li>{}<ul>{}</ul></li>", mark_text(label, marks.get(k, "")), below[k])
+        else:
+            continue
+        below[parent] = item + below.get(parent, Markup())
+    return below[-1]
+
+
+def compare_texts(source: str | None, references: Sequence[str], base: str, choice: str) -> Markup:
+    """The texts of one list from source to chosen; base and chosen are one if they are equal."""
+    golds = [_words(text) for text in references]
+    misses = [[""] * len(gold) for gold in golds]
+    rows = list[tuple[str, Markup]]()
+    for letter, title, text in (("B", "Base", base), ("C", "Chosen", choice)):
+        words = _words(text)
+        marks = [WRONG if golds else ""] * len(words)
+        blocks = [SequenceMatcher(None, words, gold, autojunk=False).get_matching_blocks() for gold in golds]
+        distances = [len(gold) - 2 * sum(block.size for block in own) for gold, own in zip(golds, blocks, strict=True)]
+        if golds:
+            k = distances.index(min(distances))
+            matches = {block.b + i for block in blocks[k] for i in range(block.size)}
+            misses[k] = [mark + letter * (j not in matches) for j, mark in enumerate(misses[k])]
+            for block in blocks[k]:
+                marks[block.a : block.a + block.size] = [""] * block.size
+        rows.append((title, _join(words, marks)))
+    if base == choice:
+        rows = [("Base and chosen", rows[0][1])]
+    for k, (gold, letters) in reversed(list(enumerate(zip(golds, misses, strict=True), start=1))):
+        title = "Reference" if len(golds) == 1 else f"Reference {k}"
+        rows.insert(0, (title, _join(gold, [letter and f"−{letter}" for letter in letters])))
+    if source is not None:
+        rows.insert(0, ("Source", markup("{}", source)))
+    nothing = markup('<span class="aside">(no words)</span>')
+    items = (markup('<div><dt>{}</dt><dd dir="auto">{}</dd></div>', title, text or nothing) for title, text in rows)
+    return markup('<dl class="words">{}</dl>', Markup().join(items))
+
+
+def _words(text: str) -> list[str]:
+    words = text.split()
+    return words if len(words) <= MAX_WORDS else [*words[:MAX_WORDS], "…"]
+
+
+def _join(words: Sequence[str], marks: Sequence[str]) -> Markup:
+    """The words, those next to each other with one mark together."""
+    runs = groupby(zip(words, marks, strict=True), key=lambda pair: pair[1])
+    return Markup(" ").join(mark_text(" ".join(word for word, _ in run), mark) for mark, run in runs)

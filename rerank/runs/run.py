@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from rerank.base.progress import counting
-from rerank.data.corpus import Corpus
+from rerank.data.corpus import Corpus, offsets
 from rerank.extraction.extraction import ExtractedSplit
 from rerank.learn.base_weight import AUTO, make_learner
 from rerank.learn.epoch import UpdateLog, Votes, replay_corpus
@@ -105,32 +105,30 @@ class Run:
                 if (bound := self.training.get("bound")) and corpus.list_count:  # beside its error of the vote, ours
                     worse = list_gains(corpus, choices["voted"]) < list_gains(corpus)
                     bound[f"vote_error_{split}"] = float(np.mean(worse))
-            self.choices[split], self.selections[split] = choices, self._comparison(lists, rows, metric)
+            self.choices[split] = choices
+            self.selections[split] = Compared(metric, corpus.reference, rows, ids=lists.ids, **self.recipe.testing)
 
-    def take_over(self, split: str, lists: ExtractedSplit, parts: Sequence["Run"], metric: Metric) -> None:
+    def take_over(self, split: str, lists: ExtractedSplit, parts: Sequence["Run"]) -> None:
         """Score on a split what runs like this one, trained without a section of it each, selected from theirs.
 
         Where one has no such predictor, as where nothing was learned, its best candidates stand in.
         """
-        starts = lists.corpus.lists
-        part_rows, picks, first = list[dict[str, np.ndarray]](), list[dict[str, np.ndarray]](), 0
-        for part in parts:
-            part_rows.append(part.selections[split].rows)
-            picks.append({name: np.where(y < 0, -1, y + starts[first]) for name, y in part.choices[split].items()})
-            first += len(part_rows[-1]["base"])
+        tables = [part.selections[split] for part in parts]
+        starts = lists.corpus.lists[offsets([len(table.reference) for table in tables])]
+        picks = [
+            {name: np.where(y < 0, -1, y + start) for name, y in part.choices[split].items()}
+            for part, start in zip(parts, starts[:-1], strict=True)
+        ]
         usual = {"first": "base"}
-        rows, choices = (
+        rows, self.choices[split] = (
             {
                 name: np.concatenate([one.get(name, one[usual.get(name, self.recipe.predictor)]) for one in each])
                 for name in dict.fromkeys(chain(*each))
             }
-            for each in (part_rows, picks)
+            for each in ([table.rows for table in tables], picks)
         )
-        self.choices[split], self.selections[split] = choices, self._comparison(lists, rows, metric)
+        self.selections[split] = replace(tables[0], reference=lists.corpus.reference, rows=rows, ids=lists.ids)
         self.training |= {key: value for key, value in parts[0].training.items() if key == "votes"}
-
-    def _comparison(self, lists: ExtractedSplit, rows: dict[str, np.ndarray], metric: Metric) -> Compared:
-        return Compared(metric, lists.corpus.reference, rows, ids=lists.ids, **self.recipe.testing)
 
     def entry(self, *, tests: bool = True) -> dict[str, Any]:
         """The run in metrics.json; tests: whether rows are tested against the base; alike: ways to decode that choose

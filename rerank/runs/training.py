@@ -21,7 +21,7 @@ from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import corpus_score, scores
 from rerank.learn.train import Epoch, ListProblem, Training, train
-from rerank.metrics.metric import Metric, oracles, owners, scored_rows, two_valued, with_corpus_gains
+from rerank.metrics.metric import oracles, owners, scored_rows, two_valued, with_corpus_gains
 from rerank.models.model import Model, check_state
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Settings
@@ -104,32 +104,26 @@ def train_run(task: RunTask) -> Run:
     A run that continues from another model has neither bounds nor votes: both need all updates from the first, and only
     its own are logged.
     """
-    recipe, dev, metric, split = task.recipe, task.dev, metric_of(task.recipe), task.recipe.data.dev
-    corpus, settings = task.corpus.take_share(recipe.training.share, recipe.seed), recipe.training
-    starts, gain = corpus.lists[:-1][np.diff(corpus.lists) > 0], corpus.gain
+    recipe, metric, split = task.recipe, metric_of(task.recipe), task.recipe.data.dev
+    settings, lists = recipe.training, data_identity(task.digests[0], recipe)
+    task = replace(task, corpus=task.corpus.take_share(settings.share, recipe.seed))
+    starts, gain = task.corpus.lists[:-1][np.diff(task.corpus.lists) > 0], task.corpus.gain
     if not starts.size or not (np.maximum.reduceat(gain, starts) > np.minimum.reduceat(gain, starts)).any():
         log.warning(
             "nothing to learn from %d training lists: in each, all candidates are equally good; see that the gains, or "
-            "the references, are those of these lists", corpus.list_count,
+            "the references, are those of these lists", task.corpus.list_count,
         )  # fmt: skip
     folds = isinstance(make_learner(recipe.learner), Maxent)  # hold lists out in turn
-    if dev is None and recipe.learner.get("base") == AUTO and not folds:
-        corpus, dev, split = *_hold_out(corpus), HELD_OUT
-    columns, selection = np.ones(corpus.width, np.bool_), dict[str, Any]()
-    if (select := settings.select) is not None:
-        log.info("selecting features with %s", select.learner)
-        size = np.abs(_train(replace(task, corpus=corpus, dev=dev), select.learner, "selection").weights["average"].w)
-        size *= column_norms(corpus) if select.by == "contribution" else 1.0
-        columns = largest(size, corpus.free, select.keep)
-        selection = {"selected_columns": int(np.count_nonzero(columns))}
-    columns[: corpus.free] &= settings.dense
-    corpus = corpus if columns.all() else corpus.keep_columns(columns)
-    lists = data_identity(task.digests[0], recipe)
-    training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", lists)
+    if task.dev is None and recipe.learner.get("base") == AUTO and not folds:
+        task, split = _hold_out(task), HELD_OUT
+    columns, selection = _columns(task)
+    corpus, dev = task.corpus if columns.all() else task.corpus.keep_columns(columns), task.dev
+    task = replace(task, corpus=corpus)
+    training = _train(task, recipe.learner, "training", lists)
     history = training.history
     best = next((line for line in history if line["epoch"] == training.epoch), history[-1])
-    best["train"] = corpus_score(corpus, training.weights[recipe.training.predictor], metric)
-    base = _compare_base(recipe, training, split, metric, corpus)
+    best["train"] = corpus_score(corpus, training.weights[settings.predictor], metric)
+    base = _compare_base(task, training, split)
     best_scores = {key: best[key] for key in ("train", "dev") if key in best}
     if len(history) > 1:
         scores_text = "".join(f", {key} {metric.text(score)}" for key, score in best_scores.items())
@@ -162,7 +156,7 @@ def train_run(task: RunTask) -> Run:
     }
     warm = settings.start is not None
     if settings.bound:
-        about["bound"] = {} if warm else _bounds(recipe, training, corpus, metric)
+        about["bound"] = {} if warm else _bounds(task, training)
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     update_log = training.log if settings.vote and not warm and not base["kept"] else None
     updates, mask = {} if update_log is None else update_log.arrays(), None if columns.all() else columns
@@ -172,6 +166,20 @@ def train_run(task: RunTask) -> Run:
     return Run(task.name, recipe, training.weights, state, updates, mask, about, history, task.digests, held_out)
 
 
+def _columns(task: RunTask) -> tuple[np.ndarray, dict[str, int]]:
+    """bool [D]: the columns that are trained on, and the entry of metrics.json on their selection, if there is one."""
+    corpus, settings, selection = task.corpus, task.recipe.training, dict[str, int]()
+    columns = np.ones(corpus.width, np.bool_)
+    if (select := settings.select) is not None:
+        log.info("selecting features with %s", select.learner)
+        size = np.abs(_train(task, select.learner, "selection").weights["average"].w)
+        size *= column_norms(corpus) if select.by == "contribution" else 1.0
+        columns = largest(size, corpus.free, select.keep)
+        selection = {"selected_columns": int(np.count_nonzero(columns))}
+    columns[: corpus.free] &= settings.dense
+    return columns, selection
+
+
 def data_identity(data: str, recipe: ListRecipe) -> str:
     """The identity of the lists that a model has seen: the digest of the training lists, and the share that was
     used."""
@@ -179,8 +187,10 @@ def data_identity(data: str, recipe: ListRecipe) -> str:
     return data if share == 1 else f"{data} {share!r} {recipe.seed}"
 
 
-def _hold_out(corpus: Corpus) -> tuple[Corpus, Corpus]:
-    """All but the last tenth of the training lists, and that tenth, at least one list, to weigh the base score on."""
+def _hold_out(task: RunTask) -> RunTask:
+    """The task with all but the last tenth of its training lists, and with that tenth, at least one list, to weigh the
+    base score on."""
+    corpus = task.corpus
     lists = corpus.list_count
     if lists < 2:
         message = (
@@ -192,12 +202,10 @@ def _hold_out(corpus: Corpus) -> tuple[Corpus, Corpus]:
         "no dev split: the last %d of %d training lists held out to choose epoch and weight of the base score; "
         "name data.dev, or a number as learner.base to train on all of them", lists - first, lists,
     )  # fmt: skip
-    return corpus.slice(0, first), corpus.slice(first, lists)
+    return replace(task, corpus=corpus.slice(0, first), dev=corpus.slice(first, lists))
 
 
-def _compare_base(
-    recipe: ListRecipe, training: Training, split: str | None, metric: Metric, corpus: Corpus
-) -> dict[str, Any]:
+def _compare_base(task: RunTask, training: Training, split: str | None) -> dict[str, Any]:
     """The entry of metrics.json on the base score; where no epoch beats the base, an automatic weight leaves
     only the base score in ``training``.
 
@@ -207,8 +215,9 @@ def _compare_base(
     or, of a batch learner, on the training lists held out in turn; kept: whether the model is the base itself.
     """
     best = next(line for line in training.history if line["epoch"] == training.epoch)
+    recipe, sign = task.recipe, metric_of(task.recipe).sign
     setting = recipe.learner.get("base")
-    beaten = None if split is None else metric.sign * best["dev"] > metric.sign * best["dev_base"]
+    beaten = None if split is None else sign * best["dev"] > sign * best["dev_base"]
     folds = training.about.get("columns", {})
     if folds.get("lists"):
         beaten = folds["beaten"]
@@ -218,7 +227,7 @@ def _compare_base(
     start = getattr(training.learner, "base", 0.0)
     shift = training.weights["last"].base - training.learner.last(training.state).base
     if kept:
-        training.weights = base_alone(training.weights, training.about, corpus)
+        training.weights = base_alone(training.weights, training.about, task.corpus)
     return {
         "setting": setting,
         "training": start,
@@ -250,17 +259,17 @@ def base_alone(weights: dict[str, Weights], about: Mapping[str, Any], corpus: Co
     return alone
 
 
-def _bounds(recipe: ListRecipe, training: Training, corpus: Corpus, metric: Metric) -> "Bounds":
+def _bounds(task: RunTask, training: Training) -> "Bounds":
     """The mistake bounds of the first pass, for learners with theorems about an oracle and a rival."""
     from rerank.learn.bounds import bounds, list_margins  # with all families of rules
 
-    log = training.log
+    recipe, corpus, log = task.recipe, task.corpus, training.log
     if log is None or training.skipped or recipe.training.pairs["name"] != "oracle":
         return {}
     learner, first = training.learner, training.history[0]
     u, targets = learner.average(training.state), oracles(corpus)
     if share := recipe.oracle.corpus_share:
-        corpus = with_corpus_gains(corpus, metric, targets, share)
+        corpus = with_corpus_gains(corpus, metric_of(recipe), targets, share)
     margins = list_margins(corpus, targets, u, any_ties=any_ties(recipe, corpus))
     return bounds(learner, log.head(first["updates"]), corpus, int(first["mistakes"]), u, margins)
 

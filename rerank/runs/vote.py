@@ -8,7 +8,7 @@ columns, what they say of answers (means of columns, and how many gave them), an
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -21,6 +21,7 @@ from rerank.base.encoding import amount, decoded
 from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus, offsets, ranges_of, remarks_on_all
+from rerank.extraction.content import Content
 from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists
 from rerank.features.scores import groups, means_of_answers, votes
@@ -45,6 +46,7 @@ MAX_LISTS = 10_000  # lists that weights are learned from, drawn from all: some 
 PENALTY_LISTS = 2_000  # lists, of those that weights are learned from, by which the penalty is chosen
 PENALTY = 10.0  # of maxent, where none is chosen: with some ten columns and hundreds of lists 1 to 100 choose alike
 
+View = Callable[["ListSource"], "ListSource"]  # the same lists with the columns that one learns from
 System = Callable[["ListSource"], np.ndarray]  # int64 [L]: the candidate that is chosen of every list
 PLUGIN_LISTS = 2_000  # lists that what is registered learns from, which takes more time
 LISTS_AT_ONCE = 2_000  # that a way chooses from: what it computes of them is as large as they are
@@ -104,20 +106,23 @@ class ListSource(NamedTuple):
         """The score of what is chosen of all lists (float64 [L, K]), in the unit that figures show."""
         return self.metric.percent * self.metric.score(rows, self.corpus.reference)
 
-    def features(self, *, agree: bool) -> np.ndarray:
-        """float64 [D, N]: the columns or, if asked for, their means over the samples of an answer, and the logarithm of
-        how many these are; less their lists' means."""
+    def of_answers(self) -> "ListSource":
+        """The lists with columns of what is said of answers: the means of columns over the samples of an answer, and
+        the logarithm of how many these are."""
+        lists, answers = self.corpus.lists, self.answers
+        columns = [means_of_answers(lists, answers, self.columns.T).T, votes(lists, answers)[np.newaxis]]
+        return self._replace(columns=np.concatenate(columns))
+
+    def features(self) -> np.ndarray:
+        """float64 [D, N]: the columns less their lists' means."""
         columns, lists, sizes = np.array(self.columns), self.corpus.lists, np.diff(self.corpus.lists)
-        if agree:
-            means = means_of_answers(lists, self.answers, columns.T).T
-            columns = np.concatenate([means, votes(lists, self.answers)[np.newaxis]])
         if columns.size:
             columns -= np.repeat(np.add.reduceat(columns, lists[:-1], axis=1) / sizes, sizes, axis=1)
         return columns
 
-    def learnable(self, *, agree: bool) -> Corpus:
+    def learnable(self) -> Corpus:
         """The lists with their ``features`` as dense columns, and without base scores, measured by their gain."""
-        values, corpus = self.features(agree=agree).T.astype(np.float32), self.corpus
+        values, corpus = self.features().T.astype(np.float32), self.corpus
         N, D = values.shape
         columns, ones = np.tile(np.arange(D, dtype=np.int32), N), np.ones(corpus.list_count)
         return replace(
@@ -153,12 +158,10 @@ def softmax(samples: ListSource, values: np.ndarray) -> np.ndarray:
     return np.asarray(powers / np.repeat(np.add.reduceat(powers, starts), sizes))
 
 
-def maxent_weights(
-    samples: ListSource, *, agree: bool, loss: Literal["log", "listnet"] = "log", folds: bool = False
-) -> np.ndarray:
+def maxent_weights(samples: ListSource, *, loss: Literal["log", "listnet"] = "log", folds: bool = False) -> np.ndarray:
     """float64 [D]: those of the conditional log-linear model of ``features``; with the penalty that is best on
     ``folds``, or PENALTY."""
-    corpus, learner = samples.learnable(agree=agree), Maxent(l2=PENALTY, base=0.0, loss=loss)
+    corpus, learner = samples.learnable(), Maxent(l2=PENALTY, base=0.0, loss=loss)
     if folds:
         sample = corpus.take(np.arange(min(PENALTY_LISTS, corpus.list_count)))
         attempts = trials(replace(learner, l2=None), sample, Gain(), oracles, any_ties=True)
@@ -168,10 +171,10 @@ def maxent_weights(
     return learner.last(state).w
 
 
-def fold_scores(samples: ListSource, weights: Sequence[np.ndarray], *, agree: bool) -> np.ndarray:
+def fold_scores(samples: ListSource, weights: Sequence[np.ndarray]) -> np.ndarray:
     """float64 [N]: the scores of candidates, by the weights of the folds that their lists are held out in."""
     by_candidate = np.repeat(np.array(weights)[samples.fold].T, np.diff(samples.corpus.lists), axis=1)
-    return np.asarray((samples.features(agree=agree) * by_candidate).sum(axis=0))
+    return np.asarray((samples.features() * by_candidate).sum(axis=0))
 
 
 def baselines(source: ListSource) -> dict[str, System]:
@@ -221,8 +224,28 @@ def load_source(
     if unknown := set(use or ()) - set(names):
         raise RecipeError(f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns")
     names = [name for name in names if use is None or name in use]
+    corpus, answers, matrix, sample = _candidates(content, rows, count, base, names, path)
+    if (count_of_lists := corpus.list_count) < folds:
+        message = f"found {amount(count_of_lists, 'list')} with candidates; expected {folds} or more, one for each fold"
+        fewer = f", or fewer folds: --folds {count_of_lists} (folds={count_of_lists})" if count_of_lists > 1 else ""
+        raise DataError(message + fewer)
+    if data["answer"] is not None and answers.max(initial=-1) < 0:
+        log.warning("no candidate has an answer by the rule %s, so there is no vote: see --answer", data["answer"])
+    for line in (*remarks_on_all(map("the score column {!r}".format, names), matrix, corpus.lists), *_remarks(sample)):
+        log.warning("%s", line)
+    doubts = doubts_of_lists(sample, content.metric, reader.get("roles")) + doubts_of_base(base, reader, [corpus])
+    log_account(account := Account.of("", sample, metric=content.metric))
+    fold = np.random.default_rng(seed).permutation(corpus.list_count) % folds
+    about = base, " ".join(doubts), account
+    return ListSource(corpus, content.metric, answers, tuple(names), matrix, fold, *about)
+
+
+def _candidates(
+    content: Content[Any], lists: Iterable[Lists], count: SkipCount, base: str | None, names: Sequence[str], path: str
+) -> tuple[Corpus, np.ndarray, np.ndarray, list[Lists]]:
+    """The lists that have candidates; answers and columns of these, as ``ListSource`` has them; and the first lists."""
     parts, sample, empty = list[tuple[np.ndarray, ...]](), list[Lists](), 0
-    for block in content.measure(rows, count):
+    for block in content.measure(lists, count):
         nbest, sizes = block.pair.nbest.with_names(), np.diff(block.pair.nbest.first)
         sample, empty = [*sample, *block.pair.nbest.each()][:FIRST_LISTS], empty + int((sizes == 0).sum())
         if len(nbest):
@@ -236,20 +259,7 @@ def load_source(
         raise count.nothing(path)
     corpus = measured_corpus((measured for *measured, _, _ in parts), content.metric)
     answers, matrix = (np.concatenate([part[k] for part in parts], axis=-1) for k in (-2, -1))
-    if (count_of_lists := corpus.list_count) < folds:
-        message = f"found {amount(count_of_lists, 'list')} with candidates; expected {folds} or more, one for each fold"
-        fewer = f", or fewer folds: --folds {count_of_lists} (folds={count_of_lists})" if count_of_lists > 1 else ""
-        raise DataError(message + fewer)
-    if data["answer"] is not None and answers.max(initial=-1) < 0:
-        log.warning("no candidate has an answer by the rule %s, so there is no vote: see --answer", data["answer"])
-    del parts  # as much again as what is made of them
-    for line in (*remarks_on_all(map("the score column {!r}".format, names), matrix, corpus.lists), *_remarks(sample)):
-        log.warning("%s", line)
-    doubts = doubts_of_lists(sample, content.metric, reader.get("roles")) + doubts_of_base(base, reader, [corpus])
-    log_account(account := Account.of("", sample, metric=content.metric))
-    fold = np.random.default_rng(seed).permutation(corpus.list_count) % folds
-    about = base, " ".join(doubts), account
-    return ListSource(corpus, content.metric, answers, tuple(names), matrix, fold, *about)
+    return corpus, answers, matrix, sample
 
 
 def _remarks(sample: Sequence[Lists]) -> Iterator[str]:
@@ -273,36 +283,35 @@ def _columns(nbest: Lists, names: Sequence[str]) -> np.ndarray:
 
 def learned_systems(samples: ListSource, seed: int) -> dict[str, System]:
     """Ways to choose that are learned, each list by what the lists of other folds teach."""
-    draws, ways = np.random.default_rng(seed), dict[str, System]()
+    draws, views, ways = np.random.default_rng(seed), dict[str, View](), dict[str, System]()
     folds = range(int(samples.fold.max()) + 1)
     training = [draws.permutation(np.flatnonzero(samples.fold != fold))[:MAX_LISTS] for fold in folds]
     if len(samples.columns):
-        linear = [maxent_weights(samples.lists(np.sort(lists)), agree=False, folds=True) for lists in training]
-        ways["learned from columns"] = lambda lists: best_by(lists, fold_scores(lists, linear, agree=False))
+        views["learned from columns"] = lambda lists: lists
     if samples.has_answers:
-        of_answers = [maxent_weights(samples.lists(np.sort(lists)), agree=True, folds=True) for lists in training]
-        ways["learned from answers"] = lambda lists: best_by(lists, fold_scores(lists, of_answers, agree=True))
+        views["learned from answers"] = ListSource.of_answers
+    for name, view in views.items():
+        linear = [maxent_weights(view(samples.lists(np.sort(lists))), folds=True) for lists in training]
+        ways[name] = lambda lists, of=view, by=linear: best_by(lists, fold_scores(of(lists), by))  # type: ignore[misc]
     enough = min(map(len, training)) >= 2  # one to learn from, one to choose by
     for name, learn in Registry[Callable[[Corpus, int], Weights | None]]("vote") if enough and ways else ():
-        corpora = (
-            samples.lists(np.sort(lists[:PLUGIN_LISTS])).learnable(agree=samples.has_answers) for lists in training
-        )
+        corpora = (view(samples.lists(np.sort(lists[:PLUGIN_LISTS]))).learnable() for lists in training)
         try:
             predictors = [weights for part in corpora if (weights := learn(part, seed)) is not None]
         except RunError as error:
             log.warning("no row of %s: %s", name, error)
             continue
         if predictors:
-            ways[name] = partial(_choose_by_fold, predictors, samples.has_answers)
+            ways[name] = partial(_choose_by_fold, predictors, view)
     return ways
 
 
-def _choose_by_fold(predictors: Sequence[Weights], agree: bool, lists: ListSource) -> np.ndarray:
+def _choose_by_fold(predictors: Sequence[Weights], view: View, lists: ListSource) -> np.ndarray:
     """The candidate that is best by the predictor of the fold that a list is held out in."""
     total, folds = np.empty(lists.answers.size), np.repeat(lists.fold, np.diff(lists.corpus.lists))
     for fold, weights in enumerate(predictors):
-        part = lists.lists(np.flatnonzero(lists.fold == fold))
-        total[folds == fold] = scores(part.learnable(agree=agree), weights)
+        part = view(lists.lists(np.flatnonzero(lists.fold == fold)))
+        total[folds == fold] = scores(part.learnable(), weights)
     return best_by(lists, total)
 
 
@@ -330,16 +339,16 @@ class SourceTable:
         curve = {} if self.curve is None else {"curve": self.curve}
         return {"metric": source.metric.signature, **counts, **rows, **curve}
 
-    def table(self, note: str = "") -> TextTable:
-        """The table, and a note, by default on what is learned."""
+    def table(self, note: str) -> TextTable:
+        """The table, and a note."""
         corpus = self.source.corpus
         caption = f"{amount(corpus.list_count, 'list')}, {amount(corpus.candidate_count, 'candidate')}"
-        usual = f"Learned ways are cross-validated: choices in each of {self.folds} folds are learned from the rest."
-        return self.results.table(caption, note or usual, heading=self.source.heading)
+        return self.results.table(caption, note, heading=self.source.heading)
 
     def tables(self) -> tuple[TextTable, ...]:
         """All tables."""
-        return (self.table(),)
+        how = f"Learned ways are cross-validated: choices in each of {self.folds} folds are learned from the rest."
+        return (self.table(how),)
 
     def __str__(self) -> str:
         tables = (plain_text(table.rich()) + table.note for table in self.tables())

@@ -52,7 +52,7 @@ def standardise(source: vote.ListSource) -> tuple[vote.ListSource, np.ndarray]:
     lists = source.corpus.lists
     columns -= np.repeat(columns[:, lists[:-1]], np.diff(lists), axis=1)  # exactly 0 where all are alike
     mask = np.asarray(columns.any(axis=1))
-    values = source._replace(columns=columns).features(agree=False)
+    values = source._replace(columns=columns).features()
     spread = np.where(mask, np.sqrt(np.mean(values**2, axis=1)), 1.0)
     return source._replace(columns=np.where(mask[:, None], values / spread[:, None], 0.0)), spread
 
@@ -60,7 +60,7 @@ def standardise(source: vote.ListSource) -> tuple[vote.ListSource, np.ndarray]:
 def independent_columns(source: vote.ListSource) -> list[int]:
     """The columns of standardised lists, without those of which less than MIN_OWN_SHARE is not determined by those
     before them; the base score comes first of all."""
-    rest, indices = source.features(agree=False), list[int]()
+    rest, indices = source.features(), list[int]()
     for k in sorted(range(len(source.names)), key=lambda k: source.names[k] != source.base):
         variance = np.mean(rest[k] ** 2)
         if variance > MIN_OWN_SHARE:
@@ -91,10 +91,10 @@ def fit_weights(source: vote.ListSource, restarts: int, seed: int) -> dict[str, 
     if (count := source.corpus.list_count) > vote.MAX_LISTS:
         source = source.lists(np.sort(np.random.default_rng(seed).permutation(count)[: vote.MAX_LISTS]))
     ordered = source.metric.ordered
-    maxent = unit(vote.maxent_weights(source, agree=False, loss="listnet" if ordered else "log"))
+    maxent = unit(vote.maxent_weights(source, loss="listnet" if ordered else "log"))
     starts = [maxent, np.array([float(name == source.base) for name in source.names])]
     if not ordered and (pair_lists := gain_pairs(source)).answers.size:
-        starts.insert(1, unit(vote.maxent_weights(pair_lists, agree=False)))
+        starts.insert(1, unit(vote.maxent_weights(pair_lists)))
     starts = [start for start in starts if start.any()] or [unit(np.ones(len(source.names)))]
     return {MAXENT: maxent, WEIGHED: search_weights(source, starts, restarts, seed)}
 
@@ -136,6 +136,11 @@ class WeightTable(vote.SourceTable):
         """The better of the two rows of learned weights."""
         return max(WEIGHED, MAXENT, key=self._goodness)
 
+    @property
+    def learned_weights(self) -> dict[str, float]:
+        """The weights of that row, by column."""
+        return {line.column: line.weight if self.learned == WEIGHED else line.maxent for line in self.weights}
+
     def _goodness(self, name: str) -> float:
         return self.results.metric.sign * self.rows[name].score
 
@@ -165,8 +170,6 @@ class WeightTable(vote.SourceTable):
     @property
     def verdict(self) -> str:
         """The row that is best on lists that it does not know, in a sentence."""
-        if self.results.doubt:
-            return self.results.doubt
         best = max((name for name in self.rows if name != ORACLE), key=self._goodness)
         test = self.rows[best].test
         if test is None or test.p >= SIGNIFICANT_BELOW:
@@ -232,7 +235,7 @@ def table_of_weights(
     if len(names) > 1 and (few or run_columns):
         by[COMBSUM if run_columns else SUM] = raw[run_columns or slice(None)].sum(axis=0)
     for name in (MAXENT, WEIGHED):
-        by[name] = vote.fold_scores(source, [fit[name] for fit in by_fold], agree=False)
+        by[name] = vote.fold_scores(source, [fit[name] for fit in by_fold])
     choices = {name: scored_rows(lists, source.metric, scores) for name, scores in {**by, ORACLE: oracle}.items()}
     how: dict[str, Any] = {"samples": samples, "seed": seed}
     results = Compared(source.metric, lists.reference, choices, BASE, (ORACLE,), **how, doubt=source.doubt)
@@ -272,7 +275,7 @@ def model_of_weights(lists: Any, metric: Mapping[str, Any], table: WeightTable) 
     features = {"set": "base"} if alone else {"set": None, "templates": [dense, *lengths], "min_lists": 1}
     how: dict[str, Any] = {"recipe": {"decode": {"kinds": []}}, "learner": {"name": "maxent", "l2": vote.PENALTY}}
     model = fit(lists, metric=metric, features=features, **how).model
-    weight_of = {line.column: line.weight if table.learned == WEIGHED else line.maxent for line in table.weights}
+    weight_of = table.learned_weights
     prefix = re.compile(rf"{re.escape(dense)}\||{re.escape(LENGTH_TEMPLATE)}\|")
     names = [prefix.sub("", model.table.name(j)) for j in range(model.table.width)]
     w = np.array([weight_of.get(name, 0.0) for name in names])

@@ -17,7 +17,7 @@ from rerank.base.progress import Compilation
 from rerank.kernels.compile import INTERPRETED, Kernel, Rehearsal, kernel
 from rerank.kernels.leaves import alone
 from rerank.recipes.loading import load_recipe
-from rerank.runs import experiment, rehearsal
+from rerank.runs import experiment
 from rerank.storage.files import lock
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
@@ -38,8 +38,7 @@ from rerank.base.progress import Compilation
 from rerank.pool import Processes
 from rerank.storage.streams import Inputs
 from rerank.recipes.loading import load_recipe
-from rerank.runs.rehearsal import rehearse
-from rerank.runs.experiment import experiment
+from rerank.runs.experiment import experiment, rehearse
 
 def own(nbest):
     return []
@@ -115,9 +114,9 @@ def test_the_first_compilation_starts_a_rehearsal(
     monkeypatch.syspath_prepend(folder)
     os.mkfifo("pipe")
     submitted = list[Any]()
-    monkeypatch.setattr(rehearsal.Processes, "submit", lambda _, *call: submitted.append(call))
-    monkeypatch.setattr(rehearsal, "thread_count", lambda: processors)
-    with rehearsal.background_compilation(load_recipe(folder / "ahead.yaml").change(change), "test"):
+    monkeypatch.setattr(experiment.Processes, "submit", lambda _, *call: submitted.append(call))
+    monkeypatch.setattr(experiment, "thread_count", lambda: processors)
+    with experiment.background_compilation(load_recipe(folder / "ahead.yaml").change(change), "test"):
         Compilation.begin()
         Compilation.begin()
     assert len(submitted) == calls
@@ -127,9 +126,9 @@ def test_the_first_compilation_starts_a_rehearsal(
 
 def test_a_run_goes_on_where_no_process_can_be_started(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(rehearsal, "thread_count", lambda: 2)
-    monkeypatch.setattr(rehearsal, "TemporaryDirectory", partial(TemporaryDirectory, dir=folder / "none"))
-    with rehearsal.background_compilation(load_recipe(folder / "ahead.yaml"), "test"):
+    monkeypatch.setattr(experiment, "thread_count", lambda: 2)
+    monkeypatch.setattr(experiment, "TemporaryDirectory", partial(TemporaryDirectory, dir=folder / "none"))
+    with experiment.background_compilation(load_recipe(folder / "ahead.yaml"), "test"):
         Compilation.begin()
 
 

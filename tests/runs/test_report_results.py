@@ -18,7 +18,6 @@ from rerank.data.trees import parse_brackets, subset
 from rerank.metrics.gain import Gain
 from rerank.metrics.parseval import Parseval
 from rerank.runs.report import table
-from rerank.runs.report.differences import compare_texts, compare_trees, differences, draw
 from rerank.runs.report.results import (
     base_warning,
     compare_with_base,
@@ -43,6 +42,7 @@ from rerank.runs.report.table import (
     primary_of,
     signed,
 )
+from rerank.runs.results import compare_texts, compare_trees, differences, draw
 
 
 @pytest.fixture

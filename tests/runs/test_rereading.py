@@ -163,7 +163,7 @@ def test_a_list_that_is_not_found_again_is_an_error(tmp_path: Path) -> None:
     test, ids = data.others["test"], list[str]()
     note = lambda place, number, name: ids.append(f"{place} {number} {name}")  # noqa: E731
     see = Visitor(test, note, lambda again: again.nbest.id)
-    assert visit_lists(recipe, data, "test", [see]) == 60
+    assert visit_lists(data, "test", [see]) == 60
     assert ids[:3] == ["1 0 test-1", "2 1 test-2", "3 2 test-3"]
     assert len(ids) == test.corpus.list_count == 57
     for changed in (
@@ -171,4 +171,4 @@ def test_a_list_that_is_not_found_again_is_an_error(tmp_path: Path) -> None:
         replace(test, ids=[*test.ids[:-1], "gone"], indices=np.append(test.indices[:-1], 60)),
     ):
         with pytest.raises(DataError, match="the list gone of test is not found when lists are read again"):
-            visit_lists(recipe, data, "test", [see._replace(lists=changed)])
+            visit_lists(data, "test", [see._replace(lists=changed)])

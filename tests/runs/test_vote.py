@@ -253,7 +253,7 @@ def test_ways_that_choose_the_same_are_one_row_and_named_below() -> None:
     for one in (one for line in lists for one in line["candidates"]):
         one["twice"] = 2 * one["score"]
     table = table_of_votes(rerank.read(lists), samples=20)
-    text, names = table.table(), [row["name"] for row in table.as_data()["rows"]]
+    (text,), names = table.tables(), [row["name"] for row in table.as_data()["rows"]]
     shown = [row[0] for row in text.rows]
     assert {"best score", "best twice"} <= set(names)
     assert ("best score" in shown, "best twice" in shown) == (True, False)

@@ -74,7 +74,6 @@ def fuse_runs(runs: list[str], qrels: str, metric: dict[str, Any]) -> FusedRuns:
         for name, ranks in zip(names, values, strict=True)
     } | {name: table.results.rows[key] for key, name in ROWS.items()}
     results = replace(table.results, rows=rows, against=RRF)
-    by_column = {line.column: line.weight if table.learned == WEIGHED else line.maxent for line in table.weights}
-    weights = {name: by_column.get(column, 0.0) for name, column in zip(names, columns, strict=True)}
+    weights = {name: table.learned_weights.get(column, 0.0) for name, column in zip(names, columns, strict=True)}
     total = sum(map(abs, weights.values()))
     return FusedRuns(results, source, table.folds, {name: weight / total for name, weight in weights.items()})

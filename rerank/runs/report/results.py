@@ -246,21 +246,19 @@ def headline(metrics: Metrics) -> dict[str, Any] | None:
 def base_warning(metrics: Metrics) -> str:
     """A warning where the chosen run did not beat the base on the lists that epochs, or what a batch learner learns
     from, were chosen by; else ""."""
-    base = metrics.get("training", {}).get("base") or {}
-    if base.get("beaten") is not False or "mert" in metrics["training"]:  # MERT weighs the base score again
+    training, measure = metrics.get("training", {}), primary_of(metrics)
+    base, folds = training.get("base") or {}, training.get("columns") or {}
+    if base.get("beaten") is not False or "mert" in training:  # MERT weighs the base score again
         return ""
-    measure = primary_of(metrics)
-    folds = metrics["training"].get("columns") or {}
     if held_out := folds.get("lists"):
-        score, subject, where = folds["base"], "Nothing", f"{held_out} training lists held out in turn"
+        outcome = f"Nothing beat the base on {held_out} training lists held out in turn"
     else:
-        score, subject, where = base["dev"], "No epoch", base["split"]
-    outcome = f"{subject} beat the base on {where} ({measure.name} {measure.text(score)})"
-    decoding = metrics["training"].get("decode") or {"use": ""}
-    if decoding["use"]:
-        dev = decoding[decoding["use"]]["dev"]
-        if measure.better(dev - score) > 0:
-            return f"{outcome} by its best candidates; with {decoding['use']} it reaches {measure.text(dev)} there."
+        outcome = f"No epoch beat the base on {base['split']}"
+    outcome += f" ({measure.name} {measure.text(folds['base'] if held_out else base['dev'])})"
+    if use := (training.get("decode") or {"use": ""})["use"]:
+        dev = training["decode"][use]["dev"]
+        if measure.better(dev - (folds["base"] if held_out else base["dev"])) > 0:
+            return f"{outcome} by its best candidates; with {use} it reaches {measure.text(dev)} there."
     if base["kept"]:
         return f"{outcome}: the model is the base itself."
     if held_out:
@@ -317,21 +315,20 @@ def cross_validation_note(metrics: Metrics) -> str:
     return f"Cross-validated: {what} {scheme}; the model learns from all of them." if metrics.get("folds") else ""
 
 
-def signatures(metrics: Metrics) -> list[tuple[str, str]]:
-    """(measure, signature) of the final figures, with the splits where their signatures differ."""
-    measures = measures_of(metrics)
-    splits = dict[str, dict[str, list[str]]]()  # by measure and signature
+def signatures(metrics: Metrics) -> list[str]:
+    """The signatures of the final figures, a line for each, with the splits where those of a measure differ."""
+    measures, lines = measures_of(metrics), list[str]()
+    by_key = dict[str, dict[str, list[str]]]()  # the splits by measure and signature
     for split, texts in (metrics.get("signatures") or {}).items():
         for key, text in texts.items():
-            splits.setdefault(key, {}).setdefault(text, []).append(split)
-    return [
-        (
-            (measures[key].heading if key in measures else key) + (f" on {', '.join(names)}" if len(texts) > 1 else ""),
-            text,
-        )
-        for key, texts in splits.items()
-        for text, names in texts.items()
-    ]
+            by_key.setdefault(key, {}).setdefault(text, []).append(split)
+    for key, splits in by_key.items():
+        name = measures[key].heading if key in measures else key
+        lines += [
+            f"{name} on {', '.join(on)}: {text}" if len(splits) > 1 else f"{name}: {text}"
+            for text, on in splits.items()
+        ]
+    return lines
 
 
 def choice_table(metrics: Metrics) -> TextTable:
