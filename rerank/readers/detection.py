@@ -294,7 +294,7 @@ class Account:
         size = " to ".join(f"{end}" for end in sorted({min(sizes), max(sizes)}))
         count = f"{amount(len(every), 'list')}{' or more' * (len(every) == ACCOUNT_LISTS)} of {size}"
         return Account(
-            f"{name or first.path or 'lists'}: {form}", f"{count} candidates",
+            f"{name or first.path or 'lists'}: {form}", f"{count} candidate{'s' * (size != '1')}",
             f"{key}{': ' * bool(key)}{quote(decoded(first.original(0)))}", base, _right(first, every, measured),
             _columns(first, every, measured), unused, measure,
         )  # fmt: skip
