@@ -6,7 +6,7 @@ blocks, to the bit those that the same lists have one by one.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -164,7 +164,11 @@ class Content(ABC, Generic[T]):
         """``read``, as many lists at a time as are read at once; large files are stretches, of so many lists and bytes,
         that nobody has read yet, unless it is ``again``."""
         if (few := few_lists()) is not None:
-            yield from islice(self.read(data, split), few)
+            for block in chain.from_iterable(items for *_, items in self._sources(data, split)):
+                yield block.part(0, min(few, block.list_count))
+                few -= block.list_count
+                if few <= 0:
+                    break
             return
         for source, prefix, items in self._sources(data, split):
             file = None
