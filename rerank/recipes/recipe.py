@@ -78,6 +78,10 @@ def tree_learner(settings: Any) -> str | None:
     return next((text for text in texts_in(settings) if text in trees), None)
 
 
+# The keys that a recipe ends with where it is written, by place.
+LATER = {key: k for k, key in enumerate(("learner", "training", "decode", "significance", "runs", "grid", "quick"), 1)}
+
+
 class TaskRecipe(Section):
     """The settings of recipes of all tasks. No result depends on the engine, and it is not stored with any.
 
@@ -111,8 +115,9 @@ class TaskRecipe(Section):
         training: Any
 
     def as_yaml(self) -> str:
-        """The resolved recipe, all defaults written out."""
-        return as_yaml(self.model_dump(mode="json"))
+        """The resolved recipe, all defaults written out: what is read comes before what is done with it."""
+        settings = self.model_dump(mode="json")
+        return as_yaml({key: settings[key] for key in sorted(settings, key=lambda key: LATER.get(key, 0))})
 
     @property
     def run_seeds(self) -> tuple[int, ...]:
