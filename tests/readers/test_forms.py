@@ -179,7 +179,26 @@ def test_texts_in_a_column_that_roles_name_are_said(tmp_path: Path, caplog: pyte
         {"qid": f"{i}", "response": f"{k}", "kpi": "n/a" if k + i == 1 else ".5"} for i in range(4) for k in (0, 1)
     ]
     rows(tmp_path / "lists", items, roles={"kpi": "column"})
-    assert "'kpi': 2 of 8 values are no numbers, as 'n/a': 0 for these" in caplog.text
+    assert "'kpi': 2 of 8 values are no numbers, as \"n/a\": 0 for these" in caplog.text
+
+
+@pytest.mark.parametrize("odd", [[1, 2], {"a": 1, "b": 2}])
+def test_a_number_that_is_often_something_else_is_unused_or_said(
+    odd: object, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    items = [
+        {"candidates": [{"text": f"{k}", "gain": k, "kpi": k / (i + 2) if i < 5 else odd} for k in (0, 1)]}
+        for i in range(8)
+    ]
+    few = rows(tmp_path / "lists", items)
+    assert "kpi" in few[0].roles.unused_keys and few[0].sparse is None
+    assert "are no numbers" not in caplog.text
+    few = rows(tmp_path / "named", items, roles={"kpi": "column"})
+    assert few[0].sparse.values.tolist() == [0, 0.5]
+    assert (
+        f"'kpi': 6 of 16 values are no numbers, as {'a list' if isinstance(odd, list) else 'an object'}: 0 for these"
+        in caplog.text
+    )
 
 
 @pytest.mark.parametrize("kind", [int, str])

@@ -406,6 +406,8 @@ def _with_columns(
         few = {key for key in {*NUMBERS} & table.keys() - roles.keys() if 2 * len(table[key].values) < table[key].of}
         others = table.keys() - {*names, *extra_keys, *_SPECIAL}
         omissions = few | {key for key in others if table[key].is_numeric("verdict")}
+        # The numbers of a key that is often something else would else be sparse features, and yet said to be unused.
+        omissions |= {key for key in others - role_keys if table[key].kinds["number"]}
         omissions |= {key for key, name in inner.items() if key != name}
         omissions |= {key for key, role in roles.items() if role == "unused"}
         columns = {name: paths for name, paths in columns.items() if paths[0] not in few
@@ -432,10 +434,11 @@ def _check_column(key: JsonKey) -> None:
         message = f"found {show(key.values[0])} under {key.name!r}; expected numbers in a column, as 1234.5"
         message += f"; of an object: --roles {key.path}=column" * (key.path != key.name)
         raise Problem("columns", message)
-    odd = [value for value in key.values if isinstance(value, str) and not isinstance(as_number(value), int | float)]
+    kinds = str if key.alone or has_steps(key.values) else str | dict | list
+    odd = [value for value in key.values if isinstance(value, kinds) and not isinstance(as_number(value), int | float)]
     if odd:
-        message = "%r: %d of %d values are no numbers, as %r: 0 for these, or, where nearly all lists have it, bad"
-        log.warning(message, key.name, len(odd), len(key.values), odd[0])
+        message = "%r: %d of %d values are no numbers, as %s: 0 for these, or, where nearly all lists have it, bad"
+        log.warning(message, key.name, len(odd), len(key.values), show(odd[0]))
 
 
 def _gain(
