@@ -211,7 +211,7 @@ class SkipCount:
         for column, count in sorted(self.absent.items()):
             lines.append(f"{amount(count, 'candidate')} without a value of the score column {column!r}: it is 0 there")
         if self.unknown:
-            columns = f"{amount(len(self.unknown), 'score column')} the model does not know"
+            columns = f"{amount(len(self.unknown), 'score column')} of these lists alone, not of the training lists"
             lines.append(f"{columns}: {', '.join(sorted(self.unknown))}")
         if self.like_costs:
             share = f"{100 * self.lowest_first / self.varying_lists:.0f} % of the lists"

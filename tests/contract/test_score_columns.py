@@ -187,7 +187,7 @@ def test_a_column_that_the_model_does_not_know_is_named(name: str, models: dict[
         return
     found, count = rank(model, form, changed(form, tmp_path, add))
     assert count.unknown == {"lm2": LISTS}
-    assert str(count).splitlines()[1:] == ["1 score column the model does not know: lm2"]
+    assert str(count).splitlines()[1:] == ["1 score column of these lists alone, not of the training lists: lm2"]
     same(found, whole)
 
 
