@@ -244,10 +244,12 @@ def _candidates(
     content: Content[Any], lists: Iterable[Lists], count: SkipCount, base: str | None, names: Sequence[str], path: str
 ) -> tuple[Corpus, np.ndarray, np.ndarray, list[Lists]]:
     """The lists that have candidates; answers and columns of these, as ``ListSource`` has them; and the first lists."""
-    parts, sample, empty = list[tuple[np.ndarray, ...]](), list[Lists](), 0
+    parts, sample, empty, late = list[tuple[np.ndarray, ...]](), list[Lists](), 0, b""
     for block in content.measure(lists, count):
         nbest, sizes = block.pair.nbest.with_names(), np.diff(block.pair.nbest.first)
         sample, empty = [*sample, *block.pair.nbest.each()][:FIRST_LISTS], empty + int((sizes == 0).sum())
+        if not late and nbest.sparse and not any(one.sparse for one in sample):
+            late = next(iter(nbest.sparse.names), b"")
         if len(nbest):
             base_scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
             measured = offsets(sizes[sizes > 0]), base_scores, block.stats, block.reference[sizes > 0]
@@ -255,6 +257,8 @@ def _candidates(
     count.warn()
     if empty:
         log.warning("lists left out of these figures: %d without candidates", empty)
+    if late:
+        log.warning("%r is no column here: the first %s lack it", decoded(late), amount(len(sample), "list"))
     if not parts:
         raise count.nothing(path)
     corpus = measured_corpus((measured for *measured, _, _ in parts), content.metric)
@@ -268,9 +272,9 @@ def _remarks(sample: Sequence[Lists]) -> Iterator[str]:
     counts, N = Counter(chain.from_iterable(one.sparse.names for one in few if one.sparse)), sum(map(len, few))
     often = [(decoded(name), N - count) for name, count in counts.most_common(MAX_REMARKS) if 2 * count > N]
     for name, lacking in often:
-        message = (
-            f"{name!r} is no column here: {lacking:,} of the first {amount(N, 'candidate')} lack it; the reader's "
-        )
+        seen = amount(N, "candidate")
+        where = f"{lacking:,} of the first {seen} lack it" if lacking else f"some after the first {seen} lack it"
+        message = f"{name!r} is no column here: {where}; the reader's "
         message += f"option dense: [{name}] makes it one, and these candidates bad (--on-bad-list skip leaves them out)"
         yield message
 

@@ -171,7 +171,9 @@ def test_lists_without_candidates_are_left_out_and_said(table: Any, caplog: pyte
 
 
 @pytest.mark.parametrize("table", [table_of_votes, weigh])
-def test_a_number_that_few_candidates_lack_is_named(table: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_number_that_few_candidates_lack_is_named(
+    table: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lists = lists_of(30)
     lists[20]["candidates"][0].pop("reward")
     lists[21]["candidates"][0]["reward"] = lists[22]["candidates"][0]["reward"] = None
@@ -183,6 +185,22 @@ def test_a_number_that_few_candidates_lack_is_named(table: Any, caplog: pytest.L
     assert "reward" not in found.source.names
     size = sum(len(line["candidates"]) for line in lists)
     assert f"'reward' is no column here: 11 of the first {size} candidates lack it; the reader's" in caplog.text
+    monkeypatch.setattr("rerank.runs.vote.REMARK_LISTS", 10)
+    late = lists_of(30)
+    for line in late[20:]:
+        line["candidates"][0].pop("reward")
+    table(rerank.read(late), samples=10)
+    size = sum(len(line["candidates"]) for line in late[:10])
+    assert f"'reward' is no column here: some after the first {size} candidates lack it" in caplog.text
+    assert "the first 10 lists lack it" not in caplog.text
+    monkeypatch.setattr("rerank.runs.vote.FIRST_LISTS", 10)
+    for line in late[25:]:
+        for candidate in line["candidates"]:
+            candidate["late"] = 0.5
+    for line in late[20:]:
+        line["candidates"][0]["reward"] = 0.0
+    table(rerank.read(late), samples=10)
+    assert "'late' is no column here: the first 10 lists lack it" in caplog.text
 
 
 def test_what_is_registered_and_refuses_lists_has_no_row(
