@@ -271,10 +271,8 @@ def _fuse(
         message = f"files with the same {common} are those of systems to fuse, but not as many in each split: "
         raise DataError(message + "; ".join(map(", ".join, groups)), path=groups[0][0])
     firsts, *others = zip(*groups, strict=True)
-    settings, joined = (
-        as_settings(reader := read_yaml(f"reader: {form}")["reader"]),
-        [",".join(group) for group in groups],
-    )
+    settings = as_settings(reader := read_yaml(f"reader: {form}")["reader"])
+    joined = [",".join(group) for group in groups]
     if len(groups) == 1 and _needs_qrels(settings["name"]):
         (path,), names = firsts, groups[0][1:]
         place, settings, references, joined = pattern(firsts), {**settings, "others": names}, [], [path]

@@ -99,8 +99,6 @@ class LabelMetric(TextMetric):
                     counts.setdefault(item[-1], [0, 0, 0])[k] += 1
         return dict(sorted(counts.items()))
 
-        """The statistics of a sentence, [K], and of its right labels, [R]."""
-
     def rows(self, guesses: Iterable[Sequence[str]], right: Iterable[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
         """float64 [L, R] and [L, K] of L sentences with a guess each.
 
