@@ -216,8 +216,9 @@ class ConllReader(SequenceReader):
         super().__post_init__()
         if "" in (self.separator, self.comments):
             raise RecipeError("found an empty text; expected null, or one that lines hold", key="separator")
-        if not all(type(column) is int and column > 0 for column in self.columns):
-            raise RecipeError(f"found {list(self.columns)}; expected numbers of columns from 1", key="columns")
+        columns: object = self.columns
+        if not (isinstance(columns, list | tuple) and all(type(column) is int and column > 0 for column in columns)):
+            raise RecipeError(f"found {columns!r}; expected a list of numbers of columns from 1", key="columns")
 
     def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:
         fields = dict[int, list[str]]()  # of tokens, by their rows

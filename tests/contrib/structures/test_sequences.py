@@ -93,7 +93,7 @@ def test_conll_options(tmp_path: Path) -> None:
     assert plain.tokens[0] == ("Words", "NNS")
     with pytest.raises(DataError, match=r"b:1.*found 1 columns; expected 2 or 3"):
         read(ConllReader(), tmp_path / "b", "Words\n", width=2)
-    for options in ({"separator": ""}, {"columns": (0,)}, {"label": 0}):
+    for options in ({"separator": ""}, {"columns": (0,)}, {"columns": 2}, {"label": 0}):
         with pytest.raises(RecipeError):
             ConllReader(**options)
 
