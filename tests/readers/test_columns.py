@@ -421,3 +421,14 @@ def test_candidates_that_are_alike_are_the_list_that_others_are(columns: ScoreCo
                 as_list(each, columns, texts=True, name="0")
             messages.append(str(raised.value))
         assert messages[0] == messages[1]
+
+
+def test_a_gain_that_most_lists_lack_is_not_said_to_be_common(tmp_path: Path) -> None:
+    rows = [
+        {"qid": f"{i}", "response": f"{k}", "rm": k, **({"gain": k} if i % 2 else {})}
+        for i in range(10)
+        for k in (0, 1)
+    ]
+    (tmp_path / "lists.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with pytest.raises(rerank.RerankError, match="does not have the number 'gain', as others of the file do; without"):
+        list(rerank.read(tmp_path / "lists.jsonl"))

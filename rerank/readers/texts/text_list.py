@@ -373,5 +373,6 @@ class TextReader(ListReader):
         used = self.model_columns is not None
         like = "all of the training lists" if used else "nearly all of the file's first lists"
         advice = "; name the dense columns in the reader's option dense" if self.offers("dense") and not used else ""
-        advice = "; without it lists are ranked (rerank rank), not measured" if name == "gain" else advice
+        if name == "gain":
+            like, advice = "others of the file", "; without it lists are ranked (rerank rank), not measured"
         return Problem("columns", f"candidate {k} does not have the number {name!r}, as {like} do{advice}")
