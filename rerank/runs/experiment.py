@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -361,7 +362,7 @@ def background_compilation(recipe: TaskRecipe, until: Until) -> Iterator[None]:
 def rehearse(recipe: ListRecipe, until: Until, directory: Path) -> None:
     """Carry out a recipe over a few lists in plain Python, and compile the kernels that it calls."""
     logging.disable()
-    np.seterr(all="ignore")  # as in kernels
+    warnings.simplefilter("ignore")  # of overflows, as in kernels; threads would not have numpy's own setting
     Kernel.rehearsal = rehearsal = Rehearsal()
     with suppress(Exception):  # of so few lists nothing may be learned
         small = recipe.change({"features.min_lists": 1, "training.epochs": 1})

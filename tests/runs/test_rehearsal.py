@@ -56,6 +56,16 @@ if __name__ == "__main__":
     print(compiled())
 """
 
+SILENT = """\
+from pathlib import Path
+from rerank.kernels.compile import Rehearsal
+from rerank.recipes.loading import load_recipe
+from rerank.runs.experiment import rehearse
+
+Rehearsal.compile = print
+rehearse(load_recipe(Path("ahead.yaml"), ["training.vote=true", "learner.base=0"]), "test", Path("few"))
+"""
+
 
 @kernel
 def doubled(values: np.ndarray) -> None:
@@ -155,3 +165,9 @@ def test_nothing_is_left_to_compile_and_the_model_is_the_same(folder: Path, monk
     experiment.run(load_recipe(Path("ahead.yaml")), folder / "warm", tests=False)
     ahead, warm = (folder.joinpath(name, "model", "average.npy").read_bytes() for name in ("out", "warm"))
     assert ahead == warm
+
+
+def test_a_rehearsal_of_the_vote_says_nothing(folder: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", SILENT], cwd=folder, capture_output=True, text=True, check=True)
+    assert not done.stderr
+    assert '"voted"' in folder.joinpath("few", "metrics.json").read_text()
