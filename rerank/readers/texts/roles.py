@@ -407,7 +407,7 @@ def _with_columns(
         others = table.keys() - {*names, *extra_keys, *_SPECIAL}
         omissions = few | {key for key in others if table[key].is_numeric("verdict")}
         # The numbers of a key that is often something else would else be sparse features, and yet said to be unused.
-        omissions |= {key for key in others - role_keys if table[key].kinds["number"]}
+        omissions |= {key for key in others - role_keys - {*NUMBERS} if table[key].kinds["number"]}
         omissions |= {key for key, name in inner.items() if key != name}
         omissions |= {key for key, role in roles.items() if role == "unused"}
         columns = {name: paths for name, paths in columns.items() if paths[0] not in few
