@@ -69,6 +69,8 @@ def test_the_collector_waits_while_kernels_are_compiled(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("frozen", [False, True])
 def test_what_a_compiler_leaves_is_old_unless_a_program_has_frozen_objects(frozen: bool) -> None:
     listener = leaves._Compiling()
+    gc.enable()
+    gc.unfreeze()  # whatever other tests have left
     if frozen:
         gc.freeze()
     before = gc.get_freeze_count()
