@@ -235,10 +235,8 @@ def _share(reader: Reader, path: str, start: bytes | None) -> float:
     """The share of lists that ``reader`` can use whole, of those in the ``start`` of a file, or at first in a folder;
     0 if none."""
     usable, partial = list[bool](), start is not None and len(start) >= START_SIZE
-    if start is not None and partial:
-        start = (
-            start[: start.rfind(b"\n") + 1] or start
-        )  # whole lines: a list that is longer shall have no bad candidate
+    if start is not None and partial:  # whole lines: no candidate of a list that is longer shall be bad
+        start = start[: start.rfind(b"\n") + 1] or start
     token = start_alone.set(start)
     encoding_token = encoding.set(encoding.get() if start is None else None)  # the start has been recoded
     try:

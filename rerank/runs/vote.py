@@ -294,11 +294,12 @@ def learned_systems(samples: ListSource, seed: int) -> dict[str, System]:
         views["learned from columns"] = lambda lists: lists
     if samples.has_answers:
         views["learned from answers"] = ListSource.of_answers
-    for name, view in views.items():  # of which the last one, with more columns, is what others learn from
+    for name, view in views.items():
         linear = [maxent_weights(view(samples.lists(np.sort(lists))), folds=True) for lists in training]
         ways[name] = lambda lists, of=view, by=linear: best_by(lists, fold_scores(of(lists), by))  # type: ignore[misc]
     enough = min(map(len, training)) >= 2  # one to learn from, one to choose by
     for name, learn in Registry[Callable[[Corpus, int], Weights | None]]("vote") if enough and ways else ():
+        *_, view = views.values()  # what has most columns
         corpora = (view(samples.lists(np.sort(lists[:PLUGIN_LISTS]))).learnable() for lists in training)
         try:
             predictors = [weights for part in corpora if (weights := learn(part, seed)) is not None]
