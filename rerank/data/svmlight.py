@@ -20,7 +20,9 @@ from rerank.data.labelled import Labelled, canonical, canonical_order
 
 FORM = "LABEL ID:VALUE ..., with whole numbers as ids and decimal numbers as values"
 _LABEL = re.compile(r"(?![+-]?(?:nan|inf|infinity)$)[^,\s:]+", re.IGNORECASE)
-_ROW = re.compile(rb"([^\s:]++)(?!\S)(?:\s++qid:(-?[0-9]{1,18})(?!\S))?((?:\s++0*[0-9]{1,15}:%s(?!\S))*+)\s*" % DECIMAL)
+_ROW = re.compile(
+    rb"([^\s:]++)(?!\S)(?:\s++qid:(-?[0-9]{1,18})(?!\S))?((?>(?:\s++0*[0-9]{1,15}:%s(?!\S))*))\s*" % DECIMAL
+)
 
 
 class Rows(NamedTuple):

@@ -30,7 +30,7 @@ TABLE = re.compile(r"\.(csv|parquet|arrow|feather)(\.\w+)?$", re.IGNORECASE)  # 
 files = Registry[re.Pattern[str]]("files")  # by readers: how the names end of files that are theirs, whatever they hold
 
 # Numbers by names, by names: two whole objects of them, as runs and judgements in JSON begin, and of grades alone.
-_TWO_OBJECTS = rb'\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+%s\s*+(?:,|(?=\})))++\}\s*+[,}]){2}'
+_TWO_OBJECTS = rb'\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+\{(?>(?:\s*+"[^"]*+"\s*+:\s*+%s\s*+(?:,|(?=\})))+)\}\s*+[,}]){2}'
 _COSTS = rb'"score": ', rb'"scores": \[', rb'"sentence_id": ', rb'"translation": ', rb'"translations": \['
 # JSON that is not read as ``jsonl``, by the name under which its reader has it.
 _OTHER_JSON = {

@@ -31,8 +31,9 @@ BAR = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
 _ID = re.compile(rb"\d{1,18}(?=\|\|\|(?!\S))")  # a whole number that bars follow directly, as old Moses writes it
 _VALUE_RUNS = re.compile(rb"\S+[=:][-+.\deE]*(\s+(\S+[=:])?[-+.\deE]*)*")  # values behind labels
 _SEMICOLON = re.compile(rb"(\S+?=%s);+" % DECIMAL)  # after a whole label=value it separates
-# A label, which ends at the last sign of its word, with its values, or the values that precede the first label.
-_RUN = re.compile(rb"(?:(\S+)[=:](\S*)|(?=\S))((?:\s*+(?=\S)[=:]?[^\s=:]*+(?!\S))*+)")
+# A label, which ends at the last sign of its word, with its values, or the values that precede the first label. The
+# repeated group is atomic, not possessive: Python 3.11.2 backtracks into one that is.
+_RUN = re.compile(rb"(?:(\S+)[=:](\S*)|(?=\S))((?>(?:\s*+(?=\S)[=:]?[^\s=:]*+(?!\S))*))")
 
 
 class MosesLine(NamedTuple):
